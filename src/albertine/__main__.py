@@ -1,0 +1,3 @@
+from albertine.cli import main
+
+main()

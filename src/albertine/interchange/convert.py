@@ -1,0 +1,89 @@
+"""Any known checkpoint → a directory that stock `transformers` opens, with a proof that it computes the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from albertine.errors import AlbertineError
+from albertine.interchange.checkpoint import Checkpoint
+from albertine.interchange.folder import Format, write_folder
+from albertine.interchange.parity import TOLERANCE, Parity
+from albertine.interchange.recognise import read_checkpoint
+from albertine.model.shapes import count
+from albertine.tokenizer import Tokenizer
+
+
+@dataclass
+class Conversion:
+    """What was done, for people and for `--json`."""
+
+    source: str
+    target: Path
+    stock: str | None  # the stock model type; None in albertine's own format
+    parameters: int
+    seconds: float
+    parity: Parity | None = None
+    tokenizer: str | None = None
+    notes: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def convert(
+    source: Path,
+    target: Path,
+    *,
+    to: Format = "huggingface",
+    tokenizer: Path | None = None,
+    overwrite: bool = False,
+    parity: bool = True,
+    overrides: Mapping[str, Any] | None = None,
+) -> Conversion:
+    """Read, write, compare. Nothing appears at `target` unless all of it went well."""
+    start = time.perf_counter()
+    checkpoint = read_checkpoint(source, overrides)
+    fitting = load_tokenizer(checkpoint, tokenizer)
+    proof: list[Parity] = []
+
+    def prove(work: Path) -> None:
+        from albertine.interchange.parity import compare
+
+        proof.append(compare(checkpoint, work))
+        if not proof[0].holds:
+            raise AlbertineError(
+                f"{target}: not written, because it would not compute what {source} computes: largest "
+                f"difference {proof[0].worst:.2e} against {proof[0].by}, tolerance {TOLERANCE:g}"
+            )
+
+    inspect = prove if parity and to == "huggingface" else None
+    form = write_folder(
+        checkpoint, target, tokenizer=fitting, to=to, overwrite=overwrite, before_publishing=inspect
+    )
+    return Conversion(
+        checkpoint.source,
+        target,
+        form.family if form else None,
+        count(checkpoint.config),
+        time.perf_counter() - start,
+        proof[0] if proof else None,
+        fitting.kind if fitting else None,
+        checkpoint.notes + (form.notes if form else []) + (fitting.notes if fitting else []),
+        checkpoint.left_out,
+    )
+
+
+def load_tokenizer(checkpoint: Checkpoint, given: Path | None = None) -> Tokenizer | None:
+    """The tokenizer given, or the one that lies with the checkpoint, if its ids fit the vocabulary."""
+    path = given or checkpoint.tokenizer
+    if path is None or (given is None and path.is_dir() and not Tokenizer.lies_in(path)):
+        return None
+    tokenizer = Tokenizer.load(path)
+    if tokenizer.vocab_size > checkpoint.config.vocab_size:
+        raise AlbertineError(
+            f"{path}: {tokenizer.vocab_size} tokens, but the encoder's vocabulary has "
+            f"{checkpoint.config.vocab_size} rows; name the right one with --tokenizer"
+        )
+    return tokenizer

@@ -1,0 +1,1 @@
+"""Directories that stock `transformers` opens, both ways, without importing it."""

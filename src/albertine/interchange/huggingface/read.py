@@ -1,0 +1,148 @@
+"""Hugging Face directories: safetensors (whole or sharded) or `pytorch_model.bin`, older key layouts included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from albertine.errors import AlbertineError
+from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
+from albertine.interchange.huggingface.config_json import FAMILIES, Heads, read_config
+from albertine.interchange.huggingface.names import PREFIX, Family, names
+from albertine.interchange.json_file import read_json
+from albertine.interchange.pickle_file import read_pickle, tensors_of
+from albertine.interchange.safetensors_file import read_safetensors
+from albertine.interchange.tensors import Lazy
+
+_BUFFERS = ("position_ids", "token_type_ids")
+_HEADS = (
+    "predictions.",
+    "sop_classifier.",
+    "cls.",
+    "lm_head.",
+    "classifier.",
+    "qa_outputs.",
+    "seq_relationship.",
+)
+
+
+def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
+    """A directory that `transformers` wrote, or one of its many imitators."""
+    config_file = folder / "config.json"
+    options = read_json(config_file)
+    family = FAMILIES.get(str(options.get("model_type")))
+    tensors = _modern(read_weights(folder), family)
+    heads = Heads(set(tensors), tied=_tied(tensors, family, options))
+    config = read_config(options, str(config_file), heads).with_(**overrides)
+    assert family is not None  # read_config refuses unknown model types
+    table = names(family, config)
+    left_out = [
+        n for n in tensors if n not in table and not n.endswith((*_BUFFERS, "decoder.weight", "decoder.bias"))
+    ]
+    checkpoint = Checkpoint(
+        config,
+        assemble(tensors, table),
+        f"Hugging Face, {options['model_type']}",
+        folder,
+        folder,
+        read_pooling(folder),
+        left_out=left_out,
+    )
+    return check(checkpoint, table, str(config_file))
+
+
+def read_weights(folder: Path) -> dict[str, Lazy]:
+    """All tensors of the directory, under the names they have there."""
+    for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
+        if (folder / index).is_file():
+            return _sharded(folder, folder / index)
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        if (folder / name).is_file():
+            return _one_file(folder / name)
+    raise AlbertineError(f"{folder}: no model.safetensors and no pytorch_model.bin")
+
+
+def _one_file(file: Path) -> dict[str, Lazy]:
+    if file.suffix == ".safetensors":
+        return read_safetensors(file)
+    value = read_pickle(file)
+    return tensors_of(
+        value.get("state_dict", value) if isinstance(value.get("state_dict"), dict) else value, file
+    )
+
+
+def _sharded(folder: Path, index: Path) -> dict[str, Lazy]:
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise AlbertineError(f"{index}: has no weight_map")
+    shards: dict[str, dict[str, Lazy]] = {}
+    for shard in sorted({str(value) for value in places.values()}):
+        if Path(shard).name != shard or shard in ("", ".", ".."):
+            raise AlbertineError(f"{index}: {shard!r} leads out of the directory")
+        if not (folder / shard).is_file():
+            raise AlbertineError(f"{folder / shard}: missing, though {index.name} refers to it")
+        shards[shard] = _one_file(folder / shard)
+    for name, shard in places.items():
+        if name not in shards[shard]:
+            raise AlbertineError(f"{folder / shard}: {name} is missing, though {index.name} places it there")
+    return {name: shards[shard][name] for name, shard in places.items()}
+
+
+def _modern(tensors: dict[str, Lazy], family: Family | None) -> dict[str, Lazy]:
+    """Today's spelling: no DataParallel prefix, `weight` and `bias` for gamma and beta, the family's prefix."""
+    prefix = PREFIX[family] if family else ""
+    renamed: dict[str, Lazy] = {}
+    for name, lazy in tensors.items():
+        new = re.sub(r"^module\.", "", name)
+        new = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", new)
+        new = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", new)
+        if prefix and not new.startswith((prefix, *_HEADS)):
+            new = prefix + new
+        renamed[new] = lazy
+    return renamed
+
+
+def _tied(tensors: dict[str, Lazy], family: Family | None, options: Mapping[str, Any]) -> bool:
+    """A decoder that is absent, or the word table once more, is tied: the file knows better than the config."""
+    decoder = next(
+        (
+            t
+            for n, t in tensors.items()
+            if n.endswith(("predictions.decoder.weight", "lm_head.decoder.weight"))
+        ),
+        None,
+    )
+    word = tensors.get(f"{PREFIX[family]}embeddings.word_embeddings.weight") if family else None
+    if decoder is None or word is None:
+        return True
+    if options.get("tie_word_embeddings", True):
+        # transformers ties whatever the file says; a differing decoder there is never used.
+        return True
+    return decoder.shape == word.shape and torch.equal(decoder.read(), word.read())
+
+
+def read_pooling(folder: Path) -> Pooling | None:
+    """The pooling that sentence-transformers' modules.json describes; its classes are named, never run."""
+    if not (folder / "modules.json").is_file():
+        return None
+    listed = (folder / "modules.json").read_text("utf-8", errors="replace")
+    pooling_file = folder / "1_Pooling" / "config.json"
+    options = read_json(pooling_file) if pooling_file.is_file() else {}
+    mode = next((m for m, key in _POOLING.items() if options.get(key)), options.get("pooling_mode", "mean"))
+    if mode not in _POOLING:
+        raise AlbertineError(f"{pooling_file}: this way of pooling is not supported (mean, cls or max is)")
+    limit = None
+    if (folder / "sentence_bert_config.json").is_file():
+        limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    return Pooling(mode, ".Normalize" in listed, limit if isinstance(limit, int) else None)
+
+
+_POOLING = {
+    "mean": "pooling_mode_mean_tokens",
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+}

@@ -1,0 +1,72 @@
+"""A directory appears whole or not at all.
+
+Files are written beside the target under a temporary name, flushed to the disk, and renamed into place
+in one step. What stood there before is moved aside first and removed last.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from albertine.errors import AlbertineError
+
+
+@contextmanager
+def published(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A folder to write into; it becomes `target` when the block ends well, and vanishes when not."""
+    target = Path(os.path.abspath(target))
+    if not _free(target) and not overwrite:
+        raise AlbertineError(f"{target}: exists already; give another name, or --overwrite")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
+    try:
+        yield work
+        _flush(work)
+        os.chmod(work, 0o777 & ~_umask())
+        _swap(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _free(target: Path) -> bool:
+    return not target.exists() or (target.is_dir() and not any(target.iterdir()))
+
+
+def _swap(work: Path, target: Path) -> None:
+    if _free(target):
+        os.replace(work, target)
+    else:
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+        os.replace(target, aside / target.name)
+        os.replace(work, target)
+        shutil.rmtree(aside)
+    _flush_folder(target.parent)
+
+
+def _flush(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+        else:
+            _flush_folder(path)
+    _flush_folder(folder)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

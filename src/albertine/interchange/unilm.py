@@ -1,0 +1,116 @@
+"""Single `.bin` files with BERT's keys: UniLM, and models of the pytorch_pretrained_bert days.
+
+UniLM has six segments (two for each direction of sight, two for sequence-to-sequence), erf gelu, and
+normalises with epsilon 1e-5. Heads that relax their projection into several copies are normalised
+together, which no other model does: such a head is left out, and said so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from albertine.config import EncoderConfig
+from albertine.errors import AlbertineError
+from albertine.interchange.checkpoint import Checkpoint, assemble, check
+from albertine.interchange.huggingface.names import names
+from albertine.interchange.json_file import number, read_json, whole
+from albertine.interchange.pickle_file import tensors_of
+from albertine.interchange.tensors import Lazy
+from albertine.sharing import Sharing
+
+_UNILM_SEGMENTS = 6
+
+
+def is_bert_like(value: Mapping[str, Any]) -> bool:
+    return any("embeddings.word_embeddings.weight" in str(name) for name in value)
+
+
+def read_unilm(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]) -> Checkpoint:
+    """A dictionary of tensors that `read_pickle` opened, with the config found beside it."""
+    tensors = {_modern(name): lazy for name, lazy in tensors_of(value, file).items()}
+    config_file, options = _config_file(file)
+    notes: list[str] = []
+    relaxed = _drop_relaxed_head(tensors, options, notes)
+    config = _config(options, str(config_file), tensors, notes).with_(**overrides)
+    table = names("bert", config)
+    tied = ("position_ids", "predictions.decoder.weight", "predictions.decoder.bias")
+    left_out = relaxed + [name for name in tensors if name not in table and not name.endswith(tied)]
+    source = "UniLM" if config.num_types == _UNILM_SEGMENTS else "PyTorch, BERT's keys"
+    checkpoint = Checkpoint(
+        config, assemble(tensors, table), source, file, _vocabulary(file), notes=notes, left_out=left_out
+    )
+    return check(checkpoint, table, str(config_file))
+
+
+def _modern(name: str) -> str:
+    name = re.sub(r"^module\.", "", name)
+    return re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+
+
+def _config_file(file: Path) -> tuple[Path, dict[str, Any]]:
+    """`unilm1-base-cased.bin` comes with `unilm1-base-cased-config.json`, others with some *config*.json."""
+    own = file.with_name(f"{file.stem}-config.json")
+    candidates = [own] if own.is_file() else sorted(file.parent.glob("*config*.json"))
+    for candidate in candidates:
+        options = read_json(candidate)
+        if "hidden_size" in options:
+            return candidate, options
+    raise AlbertineError(f"{file.parent}: no config JSON beside {file.name}")
+
+
+def _drop_relaxed_head(tensors: dict[str, Lazy], options: Mapping[str, Any], notes: list[str]) -> list[str]:
+    dense = tensors.get("cls.predictions.transform.dense.weight")
+    if dense is None or dense.shape[0] == options.get("hidden_size"):
+        return []
+    copies = dense.shape[0] // max(dense.shape[1], 1)
+    notes.append(f"masked-word head left out: its {copies} relaxed copies are normalised together")
+    dropped = [name for name in tensors if name.startswith("cls.predictions.")]
+    for name in dropped:
+        del tensors[name]
+    return dropped
+
+
+def _config(
+    options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], notes: list[str]
+) -> EncoderConfig:
+    if options.get("hidden_act", "gelu") not in ("gelu", "relu", "swish"):
+        raise AlbertineError(f"{file}: hidden_act {options['hidden_act']!r} is not one of gelu, relu, swish")
+    if any(options.get(extra) for extra in ("num_qkv", "seg_emb", "ffn_type")):
+        raise AlbertineError(
+            f"{file}: num_qkv, seg_emb and ffn_type change the graph; they are not supported"
+        )
+    segments = tensors.get("bert.embeddings.token_type_embeddings.weight")
+    num_types = segments.shape[0] if segments is not None else 0
+    activation = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}[options.get("hidden_act", "gelu")]
+    unilm = num_types == _UNILM_SEGMENTS
+    if unilm and "layer_norm_eps" not in options:
+        notes.append("LayerNorm epsilon 1e-5, as UniLM's code has it; its config file does not say")
+    hidden = whole(options, "hidden_size", file)
+    return EncoderConfig(
+        vocab_size=whole(options, "vocab_size", file),
+        embedding_size=hidden,
+        hidden_size=hidden,
+        num_layers=whole(options, "num_hidden_layers", file),
+        num_heads=whole(options, "num_attention_heads", file),
+        intermediate_size=whole(options, "intermediate_size", file),
+        max_positions=whole(options, "max_position_embeddings", file),
+        num_types=num_types,
+        sharing=Sharing("none"),
+        activation=activation,  # type: ignore[arg-type]
+        mlm_activation=activation,  # type: ignore[arg-type]
+        projection="none",
+        norm_eps=number(options, "layer_norm_eps", file, 1e-5 if unilm else 1e-12),
+        pooler="bert.pooler.dense.weight" in tensors,
+        mlm_head="embedding" if "cls.predictions.bias" in tensors else "none",
+        pair_head="cls.seq_relationship.weight" in tensors and "bert.pooler.dense.weight" in tensors,
+        hidden_dropout=number(options, "hidden_dropout_prob", file, 0.1),
+        attention_dropout=number(options, "attention_probs_dropout_prob", file, 0.1),
+    )
+
+
+def _vocabulary(file: Path) -> Path | None:
+    own = file.with_name(f"{file.stem}-vocab.txt")
+    return own if own.is_file() else next(iter(sorted(file.parent.glob("*vocab*.txt"))), None)

@@ -1,0 +1,29 @@
+"""What the verbs say when they are done."""
+
+from __future__ import annotations
+
+from albertine.interchange.convert import Conversion
+
+
+def show_conversion(done: Conversion) -> None:
+    """What was read, what was written, what it was compared with, and what to type next."""
+    stock = f"stock {done.stock}" if done.stock else "albertine's own format"
+    print(f"{done.source} → {stock}: {done.parameters:,} parameters in {done.seconds:.1f} s → {done.target}")
+    for note in done.notes:
+        print(f"note: {note}")
+    if done.left_out:
+        shown = ", ".join(done.left_out[:5]) + (", …" if len(done.left_out) > 5 else "")
+        print(f"left out: {len(done.left_out)} tensors that are not part of the encoder ({shown})")
+    print(f"tokenizer: {done.tokenizer or 'none found; name one with --tokenizer'}")
+    print(_parity(done))
+    verb = f'fill {done.target} "…[MASK]…"' if done.tokenizer else f"plan {done.target}"
+    print(f"Next: albertine {verb}")
+
+
+def _parity(done: Conversion) -> str:
+    if done.parity is None:
+        return "parity: not checked"
+    p = done.parity
+    parts = {"states": p.states, "masked words": p.words, "pairs": p.pairs}
+    shown = ", ".join(f"{name} {gap:.1e}" for name, gap in parts.items() if gap is not None)
+    return f"parity with {p.by} on random input: largest difference {p.worst:.1e} ({shown})"
