@@ -67,7 +67,10 @@ def functions(
             lambda: model.masked_words(model(ids, mask).states_BTH, asked),
             lambda: stock(input_ids=ids, attention_mask=mask).prediction_logits.flatten(0, 1)[asked],
         )
-    return lambda: model(ids, mask).states_BTH, lambda: stock.albert(input_ids=ids, attention_mask=mask).last_hidden_state
+    return (
+        lambda: model(ids, mask).states_BTH,
+        lambda: stock.albert(input_ids=ids, attention_mask=mask).last_hidden_state,
+    )
 
 
 def compare(

@@ -252,9 +252,7 @@ def compare(
             continue
         seen = measure(job)
         error = said / seen - 1
-        label = (
-            f"{name} {job.batch}x{job.length} {job.precision}{' checkpointed' if job.checkpointing else ''}"
-        )
+        label = f"{name} {job.batch}x{job.length} {job.precision}{' checkpointed' if job.checkpointing else ''}"
         print(
             f"{what:14} {label:52} {said / 2**30:8.3f} GiB said {seen / 2**30:8.3f} seen {error:+7.2%}",
             flush=True,
@@ -282,9 +280,7 @@ def compare(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traced", action="store_true", help="trace the steps even where a GPU is at hand")
     on_gpu = torch.cuda.is_available() and not parser.parse_args().traced
 

@@ -58,10 +58,10 @@ def plan(
     /,
     *,
     batch: int = 32,
-    length: int = 512,
+    length: int | None = None,
     precision: Literal["bfloat16", "float32"] = "bfloat16",
     checkpointing: Annotated[bool, Flag] = False,
-    optimiser: Literal["adamw", "lamb", "adafactor"] = "adamw",
+    optimiser: Literal["adamw", "lamb", "sgd"] = "adamw",
     paper: Annotated[bool, Flag] = False,
     list_: Annotated[bool, Parameter(name="--list", negative="")] = False,
     as_json: Json = False,
@@ -73,7 +73,7 @@ def plan(
     batch
         Sequences in a micro-batch.
     length
-        Tokens in a sequence.
+        Tokens in a sequence; 512, or as many as the model takes, when left out.
     precision
         Of the activations; weights and optimiser state stay in float32.
     checkpointing
@@ -240,9 +240,7 @@ def embed(
     from albertine.encoder import load
 
     if out is None and not as_json:
-        raise AlbertineError(
-            "where should the vectors go? Give --out vectors.npy, or --json for standard output"
-        )
+        raise AlbertineError("where should the vectors go? Give --out vectors.npy, or --json for standard output")
     texts = _read_lines(file) if file else list(_lines())
     encoder = load(model, tokenizer=tokenizer)
     start = time.perf_counter()

@@ -62,23 +62,21 @@ class EncoderConfig:
         for name in ("num_types", "pad_id", "first_position"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise AlbertineError(f"{name} has to be a whole number from 0, not {getattr(self, name)!r}")
+        for name in ("embedding_norm", "final_norm", "pooler", "mlm_tied", "pair_head"):
+            if not isinstance(getattr(self, name), bool):
+                raise AlbertineError(f"{name} has to be true or false, not {getattr(self, name)!r}")
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
-                raise AlbertineError(
-                    f"{name} is {getattr(self, name)!r}; it has to be one of {', '.join(choices)}"
-                )
+                raise AlbertineError(f"{name} is {getattr(self, name)!r}; it has to be one of {', '.join(choices)}")
         for name in ("hidden_dropout", "attention_dropout", "norm_eps", "initializer_range"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value < 1:
                 raise AlbertineError(f"{name} has to lie in [0, 1), not {value!r}")
         if self.hidden_size % self.num_heads:
-            raise AlbertineError(
-                f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}"
-            )
+            raise AlbertineError(f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}")
         if self.projection == "none" and self.embedding_size != self.hidden_size:
             raise AlbertineError(
-                f"projection 'none' needs embedding_size {self.embedding_size} "
-                f"= hidden_size {self.hidden_size}"
+                f"projection 'none' needs embedding_size {self.embedding_size} = hidden_size {self.hidden_size}"
             )
         if self.pair_head and not self.pooler:
             raise AlbertineError("pair_head reads the pooled state: it needs pooler")
@@ -121,7 +119,8 @@ class EncoderConfig:
         sharing = options.get("sharing", "all")
         if not isinstance(sharing, str):
             raise AlbertineError(f"sharing has to be text, not {sharing!r}")
-        return EncoderConfig(**{**options, "sharing": Sharing.parse(sharing)})
+        given: dict[str, Any] = {**options, "sharing": Sharing.parse(sharing)}
+        return EncoderConfig(**given)
 
 
 _SIZES = (

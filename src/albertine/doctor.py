@@ -59,9 +59,7 @@ def _environment() -> list[Finding]:
     free = shutil.disk_usage(Path.cwd()).free / 2**30
     return [
         Finding("albertine", "ok", __version__),
-        Finding(
-            "python", "ok" if supported else "bad", f"{platform.python_version()} (3.11 to 3.13 are tested)"
-        ),
+        Finding("python", "ok" if supported else "bad", f"{platform.python_version()} (3.11 to 3.13 are tested)"),
         Finding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores"),
         Finding("disk", "ok" if free > 5 else "note", f"{free:.0f} GiB free here"),
     ]
@@ -76,15 +74,10 @@ def _packages() -> list[Finding]:
     for extra, names in _EXTRAS.items():
         for name in names:
             version = _version(name)
-            says = (
-                version
-                or f"not installed (pip install 'albertine[{extra}]'); parity then uses our own stock code"
-            )
+            says = version or f"not installed (pip install 'albertine[{extra}]'); parity then uses our own stock code"
             found.append(Finding(name, "ok" if version else "note", says))
     if importlib.util.find_spec("torchvision") and "+cpu" in (_version("torch") or ""):
-        says = (
-            "installed beside a CPU build of torch: it often breaks transformers (pip uninstall torchvision)"
-        )
+        says = "installed beside a CPU build of torch: it often breaks transformers (pip uninstall torchvision)"
         found.append(Finding("torchvision", "note", says))
     return found
 
@@ -132,11 +125,7 @@ def _checkpoint(path: Path) -> list[Finding]:
         found.append(Finding("numbers", "bad", f"NaN or infinity in {damaged[0]} ({len(damaged)} tensors)"))
     try:
         tokenizer = load_tokenizer(checkpoint)
-        says = (
-            f"{tokenizer.kind}, {tokenizer.vocab_size:,} tokens"
-            if tokenizer
-            else "none beside the checkpoint"
-        )
+        says = f"{tokenizer.kind}, {tokenizer.vocab_size:,} tokens" if tokenizer else "none beside the checkpoint"
         found.append(Finding("tokenizer", "ok" if tokenizer else "note", says))
     except AlbertineError as error:
         found.append(Finding("tokenizer", "bad", str(error)))

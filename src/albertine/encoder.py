@@ -8,6 +8,9 @@ vectors = encoder.encode(["one text", "another"])
 encoder.save_pretrained("folder")
 """
 
+# torch annotates its own methods in part only.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import warnings
@@ -96,7 +99,7 @@ class Encoder:
         mask_id = self.tokenizer.mask_id
         if mask_id is None or self.model.mlm is None:
             raise AlbertineError("this encoder has no masked-word head, or its tokenizer no mask token")
-        ids = self.tokenizer.encode(text.replace("[MASK]", self.tokenizer.token(mask_id)))
+        ids = self.tokenizer.encode(text.replace("[MASK]", self._token(mask_id)))
         asked = [place for place, id_ in enumerate(ids) if id_ == mask_id]
         if not asked:
             raise AlbertineError(f"nothing to fill in: write [MASK] where a word is wanted, in {text[:60]!r}")
@@ -107,9 +110,13 @@ class Encoder:
             logits_MV = self.model.masked_words(states_BTH, torch.tensor(asked, device=self.device))
             best = logits_MV.float().softmax(-1).topk(min(top, logits_MV.shape[-1]))
         return [
-            [Guess(self.tokenizer.token(id_), id_, p) for id_, p in zip(row_ids, row_p, strict=True)]
+            [Guess(self._token(id_), id_, p) for id_, p in zip(row_ids, row_p, strict=True)]
             for row_ids, row_p in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         ]
+
+    def _token(self, id_: int) -> str:
+        """The token with this id; rows of the table beyond the tokenizer's have no name."""
+        return self.tokenizer.token(id_) or f"[row {id_}]"
 
     def encode(
         self,
@@ -124,17 +131,13 @@ class Encoder:
         how = self.pooling or Pooling()
         limit = min(max_length or how.max_length or self.config.max_positions, self.config.max_positions)
         vectors = np.zeros((len(texts), self.config.hidden_size), dtype=np.float32)
-        order = sorted(
-            range(len(texts)), key=lambda index: len(texts[index])
-        )  # alike lengths: little padding
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # alike lengths: little padding
         cut = 0
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             batch = self.tokenizer.batch([texts[index] for index in chosen], max_length=limit)
             cut += batch.truncated
-            ids, real, segments = (
-                torch.from_numpy(x) for x in (batch.ids_BT, batch.real_BT, batch.segments_BT)
-            )
+            ids, real, segments = (torch.from_numpy(x) for x in (batch.ids_BT, batch.real_BT, batch.segments_BT))
             vectors[chosen] = self._pooled(ids, real, segments, pooling or how.mode)
         if cut:
             warnings.warn(f"{cut} of {len(texts)} texts were cut at {limit} tokens", stacklevel=2)
@@ -155,9 +158,7 @@ class Encoder:
             pooled = (states_BTH * real_BT1).sum(1) / real_BT1.sum(1).clamp_min(1)
         return pooled.cpu().numpy()
 
-    def save_pretrained(
-        self, folder: str | Path, *, to: Format = "huggingface", overwrite: bool = False
-    ) -> Path:
+    def save_pretrained(self, folder: str | Path, *, to: Format = "huggingface", overwrite: bool = False) -> Path:
         """A directory that stock `transformers` opens, or albertine's own format when asked for."""
         checkpoint = snapshot(self.model, Path(folder))
         checkpoint.pooling, checkpoint.source = self.pooling, self.source

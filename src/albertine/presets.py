@@ -22,8 +22,7 @@ def preset(name: str) -> EncoderConfig:
     """The encoder that was published under this name."""
     if name not in PRESETS:
         raise AlbertineError(
-            f"no preset is called {name!r}.{did_you_mean(name, list(PRESETS))} "
-            "`albertine plan --list` shows them all."
+            f"no preset is called {name!r}.{did_you_mean(name, list(PRESETS))} `albertine plan --list` shows them all."
         )
     return PRESETS[name]
 

@@ -16,8 +16,13 @@ def show_conversion(done: Conversion) -> None:
         print(f"left out: {len(done.left_out)} tensors that are not part of the encoder ({shown})")
     print(f"tokenizer: {done.tokenizer or 'none found; name one with --tokenizer'}")
     print(_parity(done))
-    verb = f'fill {done.target} "…[MASK]…"' if done.tokenizer else f"plan {done.target}"
-    print(f"Next: albertine {verb}")
+    print(f"Next: albertine {_next(done)}")
+
+
+def _next(done: Conversion) -> str:
+    if done.tokenizer is None:
+        return f"plan {done.target}"
+    return f'fill {done.target} "…[MASK]…"' if done.fills else f"embed {done.target} texts.txt --out vectors.npy"
 
 
 def _parity(done: Conversion) -> str:

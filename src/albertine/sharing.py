@@ -89,9 +89,7 @@ class Sharing:
 
 def _grouped(depth: int, groups: int, inner: int) -> tuple[Layer, ...]:
     # The published code divides as floats, so that L = G = 22 does not give the identity: kept.
-    blocks = (
-        int(layer / depth * groups) * inner + position for layer in range(depth) for position in range(inner)
-    )
+    blocks = (int(layer / depth * groups) * inner + position for layer in range(depth) for position in range(inner))
     return tuple((block, block) for block in blocks)
 
 

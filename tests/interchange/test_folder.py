@@ -57,8 +57,10 @@ class TestPublishing:
         """SIGKILL at 12 moments of a conversion: the target is absent or whole."""
         script = (
             "import sys, torch; from pathlib import Path; from tests.support.models import random_model;"
-            "from albertine.interchange.checkpoint import snapshot; from albertine.interchange.folder import write_folder;"
-            "c = snapshot(random_model({'hidden_size': 256, 'num_layers': 8, 'sharing': 'none', 'vocab_size': 20000}), Path('m'));"
+            "from albertine.interchange.checkpoint import snapshot;"
+            "from albertine.interchange.folder import write_folder;"
+            "wide = {'hidden_size': 256, 'num_layers': 8, 'sharing': 'none', 'vocab_size': 20000};"
+            "c = snapshot(random_model(wide), Path('m'));"
             "print('ready', flush=True); write_folder(c, Path(sys.argv[1])); print('done', flush=True)"
         )
         whole = 0

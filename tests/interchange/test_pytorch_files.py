@@ -35,7 +35,10 @@ def fairseq_names(*, new: bool, fused: bool) -> dict[str, tuple[str, int | None]
         at = f"{body}.layers.{layer}"
         pairs += [(f"{at}.self_attn.out_proj", f"attention.{layer}.output")]
         pairs += [(f"{at}.self_attn_layer_norm", f"attention.{layer}.norm")]
-        pairs += [(f"{at}.{a}", f"ffn.{layer}.{b}") for a, b in (("fc1", "inner"), ("fc2", "outer"), ("final_layer_norm", "norm"))]
+        pairs += [
+            (f"{at}.{a}", f"ffn.{layer}.{b}")
+            for a, b in (("fc1", "inner"), ("fc2", "outer"), ("final_layer_norm", "norm"))
+        ]
         for leaf in ("weight", "bias"):
             if fused:
                 names[f"{at}.self_attn.in_proj_{leaf}"] = (f"attention.{layer}.qkv.{leaf}", None)
@@ -45,7 +48,10 @@ def fairseq_names(*, new: bool, fused: bool) -> dict[str, tuple[str, int | None]
     for theirs, ours in pairs:
         names |= {f"{theirs}.{leaf}": (f"{ours}.{leaf}", None) for leaf in ("weight", "bias")}
     head = body.split(".")[0]
-    return names | {f"{head}.lm_head.weight": ("embeddings.word.weight", None), f"{head}.lm_head.bias": ("mlm.bias", None)}
+    return names | {
+        f"{head}.lm_head.weight": ("embeddings.word.weight", None),
+        f"{head}.lm_head.bias": ("mlm.bias", None),
+    }
 
 
 def settings_of() -> dict:
@@ -68,7 +74,11 @@ def test_fairseq_layouts(new: bool, fused: bool, archive: bool, tmp_path: Path) 
     table = fairseq_names(new=new, fused=fused)
     theirs = {n: state[o] if part is None else state[o].chunk(3)[part].clone() for n, (o, part) in table.items()}
     saved = {"model": theirs, "last_optimizer_state": {"step": 3}}
-    saved |= {"cfg": {"model": argparse.Namespace(**settings_of())}} if new else {"args": argparse.Namespace(**settings_of())}
+    saved |= (
+        {"cfg": {"model": argparse.Namespace(**settings_of())}}
+        if new
+        else {"args": argparse.Namespace(**settings_of())}
+    )
     torch.save(saved, tmp_path / "model.pt", _use_new_zipfile_serialization=archive)
     checkpoint = read_checkpoint(tmp_path / "model.pt")
     assert checkpoint.left_out == []
@@ -162,7 +172,11 @@ class TestUnilm:
     def test_six_segments_erf_and_its_own_epsilon(self, old: bool, tmp_path: Path) -> None:
         peer = self.peer()
         state = {
-            (k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta") if old else k): v
+            (
+                k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+                if old
+                else k
+            ): v
             for k, v in peer.state_dict().items()
         }
         checkpoint = read_checkpoint(self.save(tmp_path, state))
@@ -205,7 +219,11 @@ class Trap:
 @pytest.mark.parametrize("archive", [False, True], ids=["legacy", "zip"])
 @pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin"])
 def test_a_pickle_that_wants_to_run_code_runs_none(name: str, archive: bool, tmp_path: Path) -> None:
-    torch.save({"model": {"x": torch.ones(2)}, "args": Trap(tmp_path / "ran")}, tmp_path / name, _use_new_zipfile_serialization=archive)
+    torch.save(
+        {"model": {"x": torch.ones(2)}, "args": Trap(tmp_path / "ran")},
+        tmp_path / name,
+        _use_new_zipfile_serialization=archive,
+    )
     with pytest.raises(AlbertineError, match=r"mkdir.*could run code") as caught:
         read_checkpoint(tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)

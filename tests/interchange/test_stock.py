@@ -33,7 +33,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path):
 
 
 def test_transformers_computes_the_same(written) -> None:
-    options, model, folder = written
+    _, model, folder = written
     proof = compare(snapshot(model, Path("memory")), folder)
     assert proof.by.startswith("transformers")
     assert proof.worst <= TOLERANCE
@@ -68,7 +68,10 @@ def test_the_stock_files_alone_round_trip_to_the_byte(written, tmp_path: Path) -
     _, _, folder = written
     (folder / "albertine.json").unlink()
     write_folder(read_huggingface(folder, {}), tmp_path / "again")
-    first, second = load_file(folder / "model.safetensors"), load_file(tmp_path / "again" / "model.safetensors")
+    first, second = (
+        load_file(folder / "model.safetensors"),
+        load_file(tmp_path / "again" / "model.safetensors"),
+    )
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
 

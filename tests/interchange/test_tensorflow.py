@@ -113,7 +113,10 @@ class TestLayouts:
     @pytest.mark.parametrize(
         ("share", "names"),
         [
-            ("attention", ("layer_shared/attention", "layer_shared/intermediate_{}", "layer_shared/output_{}")),
+            (
+                "attention",
+                ("layer_shared/attention", "layer_shared/intermediate_{}", "layer_shared/output_{}"),
+            ),
             ("ffn", ("layer_shared/attention_{}", "layer_shared/intermediate", "layer_shared/output")),
             ("none", ("layer_{}/attention", "layer_{}/intermediate", "layer_{}/output")),
         ],
@@ -180,8 +183,14 @@ def base_hub_arrays():
     }
     layer = "encoder/transformer/group_0_11/layer_11/inner_group_0"
     for part in ("self/query", "self/key", "self/value", "output/dense"):
-        shapes |= {f"{layer}/attention_1/{part}/kernel": (768, 768), f"{layer}/attention_1/{part}/bias": (768,)}
-    shapes |= {f"{layer}/ffn_1/intermediate/dense/kernel": (768, 64), f"{layer}/ffn_1/intermediate/dense/bias": (64,)}
+        shapes |= {
+            f"{layer}/attention_1/{part}/kernel": (768, 768),
+            f"{layer}/attention_1/{part}/bias": (768,),
+        }
+    shapes |= {
+        f"{layer}/ffn_1/intermediate/dense/kernel": (768, 64),
+        f"{layer}/ffn_1/intermediate/dense/bias": (64,),
+    }
     output = f"{layer}/ffn_1/intermediate/output/dense"
     shapes |= {f"{output}/kernel": (64, 768), f"{output}/bias": (768,)}
     for norm in ("LayerNorm", "LayerNorm_1"):
@@ -191,7 +200,12 @@ def base_hub_arrays():
 
 
 def test_names_that_mean_nothing_here() -> None:
-    for name in ("global_step", "bert/pooler/dense/kernel/adam_m", "output_bias", "model/transformer/r_w_bias"):
+    for name in (
+        "global_step",
+        "bert/pooler/dense/kernel/adam_m",
+        "output_bias",
+        "model/transformer/r_w_bias",
+    ):
         assert place(name) is None
 
 

@@ -56,7 +56,9 @@ def test_losses(fixture: Golden) -> None:
         each = F.cross_entropy(
             model.masked_words(states, fixture.asked_M), fixture.ints("lab").flatten(), reduction="none"
         )
-        weights = torch.from_numpy(fixture.arrays["in/w"]).flatten() if "in/w" in fixture.arrays else torch.ones(len(each))
+        weights = (
+            torch.from_numpy(fixture.arrays["in/w"]).flatten() if "in/w" in fixture.arrays else torch.ones(len(each))
+        )
         words = (each * weights).sum() / (weights.sum() + 1e-5)
         pairs = F.cross_entropy(model.pairs(states), fixture.ints("so"))
     assert abs(float(words) - float(fixture.arrays["out/mlm_loss"])) <= TOLERANCE

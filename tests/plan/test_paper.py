@@ -17,9 +17,7 @@ def test_the_papers_columns_are_there() -> None:
     assert millions(paper.table_4()) == [31, 83, 57, 108, 12, 64, 38, 89]
 
 
-@pytest.mark.parametrize(
-    "cell", paper.table_3() + paper.table_4(), ids=lambda cell: f"{cell.table}: {cell.row}"
-)
+@pytest.mark.parametrize("cell", paper.table_3() + paper.table_4(), ids=lambda cell: f"{cell.table}: {cell.row}")
 def test_every_cell_of_tables_3_and_4_is_within_half_a_million(cell: Cell) -> None:
     assert abs(cell.difference) < 0.5e6
     assert max(abs(n - cell.paper_millions * 10**6) for n in (cell.with_pooler, cell.without_pooler)) < 1.1e6

@@ -46,9 +46,7 @@ def test_json_has_the_same_numbers() -> None:
 
 
 def test_checkpointing_adds_operations() -> None:
-    (plain,), (again,) = (
-        json.loads(printed("albert-base-v2", as_json=True, checkpointing=on)) for on in (False, True)
-    )
+    (plain,), (again,) = (json.loads(printed("albert-base-v2", as_json=True, checkpointing=on)) for on in (False, True))
     assert again["flops_per_token"]["training"] > plain["flops_per_token"]["training"]
 
 
@@ -91,9 +89,7 @@ def test_mistakes_are_one_line(models: list[str], options: dict[str, Any], messa
 
 
 def test_planning_does_not_load_torch() -> None:
-    code = (
-        "import sys, albertine.plan as plan; plan.run(['albert-base-v2']); sys.exit('torch' in sys.modules)"
-    )
+    code = "import sys, albertine.plan as plan; plan.run(['albert-base-v2']); sys.exit('torch' in sys.modules)"
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert time.perf_counter() - start < 5  # about 0.15 s on an idle machine

@@ -51,7 +51,10 @@ EXPRESSIBLE: dict[str, tuple[dict, str]] = {
         "albert",
     ),
     "albert, untied": ({"mlm_tied": False}, "albert"),
-    "albert, positions from 2": ({k: ROBERTA[k] for k in ("num_types", "pad_id", "first_position")}, "albert"),
+    "albert, positions from 2": (
+        {k: ROBERTA[k] for k in ("num_types", "pad_id", "first_position")},
+        "albert",
+    ),
     "bert": (BERT, "bert"),
     "bert, words only": ({**BERT, "pooler": False, "pair_head": False}, "bert"),
     "bert, no heads": ({**BERT, "mlm_head": "none", "pair_head": False}, "bert"),

@@ -91,9 +91,7 @@ class BertOracle:
 
 def clean(text: str) -> str:
     """Control characters go, every white space becomes a space."""
-    kept = (
-        c for c in text if c in "\t\n\r" or (c not in "\0�" and unicodedata.category(c) not in ("Cc", "Cf"))
-    )
+    kept = (c for c in text if c in "\t\n\r" or (c not in "\0�" and unicodedata.category(c) not in ("Cc", "Cf")))
     return "".join(" " if c in " \t\n\r" or unicodedata.category(c) == "Zs" else c for c in kept)
 
 

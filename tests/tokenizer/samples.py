@@ -67,17 +67,13 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "sat
 
 def write_all(folder: Path) -> dict[str, Path]:
     """One folder a format."""
-    made = {
-        name: folder / name for name in ("albert", "xlnet", "bert", "roberta", "amino", "words", "pattern")
-    }
+    made = {name: folder / name for name in ("albert", "xlnet", "bert", "roberta", "amino", "words", "pattern")}
     for path in made.values():
         path.mkdir(parents=True)
     (made["albert"] / "spiece.model").write_bytes(spiece_model())
     (made["xlnet"] / "spiece.model").write_bytes(spiece_model(xlnet=True))
     (made["bert"] / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
-    (made["pattern"] / "vocab.txt").write_text(
-        "\n".join([*WORDS[:5], *"cno123", ">>", "Cl"]), encoding="utf-8"
-    )
+    (made["pattern"] / "vocab.txt").write_text("\n".join([*WORDS[:5], *"cno123", ">>", "Cl"]), encoding="utf-8")
     (made["amino"] / "dict.txt").write_text("".join(f"{c} 1\n" for c in "ACDE"), encoding="utf-8")
     (made["words"] / "dict.txt").write_text("the 9\ncat 3\n", encoding="utf-8")
     write_roberta(made["roberta"])

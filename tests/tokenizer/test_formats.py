@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer as Backend
 
 from albertine.errors import AlbertineError
 from albertine.tokenizer import Tokenizer
@@ -30,9 +31,7 @@ def tokens(tokenizer: Tokenizer, text: str, pair: str | None = None) -> list[str
         ("pattern", "wordlevel", "Clc1[MASK]>>n2%", "[CLS] Cl c 1 [MASK] >> n 2 [UNK] [SEP]"),
     ],
 )
-def test_segmentation(
-    tokenizers: dict[str, Tokenizer], name: str, kind: str, text: str, expected: str
-) -> None:
+def test_segmentation(tokenizers: dict[str, Tokenizer], name: str, kind: str, text: str, expected: str) -> None:
     tokenizer = tokenizers[name]
     assert tokenizer.kind == kind
     assert tokens(tokenizer, text) == expected.split(" ")
@@ -85,17 +84,19 @@ def test_digit_comma_rule(folders: dict[str, Path]) -> None:
     assert tokens(tokenizer, "20, 0,")[1:-1] == ["▁20,", "▁", "0,"]
 
 
-def test_penalised_digit_commas_come_close_to_the_rule(folders: dict[str, Path], tmp_path: Path) -> None:
-    Tokenizer.load(folders["albert"]).save(tmp_path, penalise_digit_commas=True)
-    tokenizer = Tokenizer.load(tmp_path)
-    assert not tokenizer.digit_comma_rule
-    assert tokens(tokenizer, "20, 0,")[1:-1] == ["▁20", ",", "▁", "0", ","]
+def test_the_rule_survives_a_folder_written_for_stock_libraries(folders: dict[str, Path], tmp_path: Path) -> None:
+    """Scores are penalised in the file, where the library alone comes close, and restored to the bit."""
+    tokenizer = Tokenizer.load(folders["albert"])
+    tokenizer.save(tmp_path)
+    alone = Backend.from_file(str(tmp_path / "tokenizer.json"))
+    assert alone.encode("20, 0,").tokens[1:-1] == ["▁20", ",", "▁", "0", ","]
+    again = Tokenizer.load(tmp_path)
+    assert again.digit_comma_rule
+    assert json.loads(again.backend.to_str())["model"] == json.loads(tokenizer.backend.to_str())["model"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_saved_folder_gives_the_same_ids_and_bytes(
-    tokenizers: dict[str, Tokenizer], name: str, tmp_path: Path
-) -> None:
+def test_saved_folder_gives_the_same_ids_and_bytes(tokenizers: dict[str, Tokenizer], name: str, tmp_path: Path) -> None:
     tokenizer = tokenizers[name]
     written = tokenizer.save(tmp_path / "one")
     again = Tokenizer.load(tmp_path / "one")

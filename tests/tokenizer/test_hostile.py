@@ -121,9 +121,7 @@ def places_in(value: Any) -> list[tuple[Any, Any]]:
 
 
 @FUZZ
-@given(
-    name=st.sampled_from(["albert", "bert", "roberta", "words"]), place=st.integers(0, 10**6), value=values
-)
+@given(name=st.sampled_from(["albert", "bert", "roberta", "words"]), place=st.integers(0, 10**6), value=values)
 def test_wrong_values_in_tokenizer_json(
     tokenizers: dict[str, Tokenizer], name: str, place: int, value: Any, tmp_path: Path
 ) -> None:

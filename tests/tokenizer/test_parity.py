@@ -23,9 +23,7 @@ def differing(tokenizer: Tokenizer, oracle: Callable[[str], list[int]], texts: l
     return [n for n, (text, ids) in enumerate(zip(texts, batch, strict=True)) if ids != oracle(text)]
 
 
-@pytest.mark.parametrize(
-    ("name", "lower", "quotes"), [("albert-en-30k", True, False), ("xlnet-en", False, True)]
-)
+@pytest.mark.parametrize(("name", "lower", "quotes"), [("albert-en-30k", True, False), ("xlnet-en", False, True)])
 def test_sentencepiece(shared_data: Path, name: str, lower: bool, quotes: bool) -> None:
     path = shared_data / "tokenizers" / name / "spiece.model"
     texts = lines(shared_data, *ENGLISH, limit=11_000) + lines(shared_data, *CHINESE, limit=2_000)

@@ -71,18 +71,14 @@ def check(checkpoint: Checkpoint, names: Mapping[str, Slot], config_file: str) -
             raise AlbertineError(f"{checkpoint.path}: {_foreign(ours, names)} is missing")
         _check_shape(checkpoint.tensors[ours], shape, config_file)
     for ours in checkpoint.tensors.keys() - wanted.keys():
-        raise AlbertineError(
-            f"{checkpoint.tensors[ours].origin}: present, though {config_file} leaves no place for it"
-        )
+        raise AlbertineError(f"{checkpoint.tensors[ours].origin}: present, though {config_file} leaves no place for it")
     checkpoint.tensors = {ours: checkpoint.tensors[ours] for ours in wanted}
     return checkpoint
 
 
 def _check_shape(lazy: Lazy, shape: Shape, config_file: str) -> None:
     if lazy.shape != shape:
-        raise AlbertineError(
-            f"{lazy.origin}: shape {list(lazy.shape)}, but {config_file} asks for {list(shape)}"
-        )
+        raise AlbertineError(f"{lazy.origin}: shape {list(lazy.shape)}, but {config_file} asks for {list(shape)}")
     if not lazy.dtype.is_floating_point:
         raise AlbertineError(f"{lazy.origin}: {lazy.dtype} where real numbers were expected")
 

@@ -28,6 +28,7 @@ class Conversion:
     seconds: float
     parity: Parity | None = None
     tokenizer: str | None = None
+    fills: bool = False  # whether the encoder can fill in masked words
     notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
@@ -59,9 +60,7 @@ def convert(
             )
 
     inspect = prove if parity and to == "huggingface" else None
-    form = write_folder(
-        checkpoint, target, tokenizer=fitting, to=to, overwrite=overwrite, before_publishing=inspect
-    )
+    form = write_folder(checkpoint, target, tokenizer=fitting, to=to, overwrite=overwrite, before_publishing=inspect)
     return Conversion(
         checkpoint.source,
         target,
@@ -70,6 +69,7 @@ def convert(
         time.perf_counter() - start,
         proof[0] if proof else None,
         fitting.kind if fitting else None,
+        checkpoint.config.mlm_head != "none",
         checkpoint.notes + (form.notes if form else []) + (fitting.notes if fitting else []),
         checkpoint.left_out,
     )

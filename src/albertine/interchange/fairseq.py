@@ -16,8 +16,8 @@ import torch
 
 from albertine.config import Activation, EncoderConfig
 from albertine.errors import AlbertineError
+from albertine.files import number, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
-from albertine.interchange.json_file import number, whole
 from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
 from albertine.sharing import Sharing

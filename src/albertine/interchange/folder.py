@@ -17,12 +17,12 @@ from typing import Any, Literal
 from albertine._version import __version__
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
+from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
 from albertine.interchange.huggingface.config_json import has_pretraining_heads, write_config
-from albertine.interchange.huggingface.names import PREFIX, names
+from albertine.interchange.huggingface.names import PREFIX
 from albertine.interchange.huggingface.read import read_pooling, read_weights
 from albertine.interchange.huggingface.stock import StockForm, stock_form
-from albertine.interchange.json_file import read_json
 from albertine.interchange.publish import published
 from albertine.interchange.safetensors_file import read_safetensors, write_safetensors
 from albertine.interchange.tensors import Lazy
@@ -68,9 +68,7 @@ def _write_stock(checkpoint: Checkpoint, form: StockForm, work: Path, tokenizer:
     options["torch_dtype"] = str(checkpoint.tensors["embeddings.word.weight"].dtype).removeprefix("torch.")
     _write_json(work / "config.json", options)
     prefix = "" if has_pretraining_heads(options) else PREFIX[form.family]
-    tensors = {
-        name.removeprefix(prefix): lazy for name, lazy in stock_tensors(checkpoint.tensors, form).items()
-    }
+    tensors = {name.removeprefix(prefix): lazy for name, lazy in stock_tensors(checkpoint.tensors, form).items()}
     return write_safetensors(work / "model.safetensors", tensors)
 
 
@@ -87,9 +85,7 @@ def _special_ids(tokenizer: Tokenizer) -> dict[str, int]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _write_manifest(
-    checkpoint: Checkpoint, form: StockForm | None, work: Path, hashes: dict[str, str]
-) -> None:
+def _write_manifest(checkpoint: Checkpoint, form: StockForm | None, work: Path, hashes: dict[str, str]) -> None:
     files = {
         str(path.relative_to(work)): {
             "bytes": path.stat().st_size,

@@ -18,8 +18,8 @@ from typing import Any
 
 from albertine.config import Activation, EncoderConfig
 from albertine.errors import AlbertineError
+from albertine.files import read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
-from albertine.interchange.json_file import read_json, whole
 from albertine.interchange.tensorflow import read_bundle
 from albertine.interchange.tensors import Lazy
 from albertine.sharing import Sharing, explicit
@@ -62,9 +62,7 @@ _PATTERNS: list[tuple[str, str]] = [
 _COMPILED = [(re.compile(pattern), ours) for pattern, ours in _PATTERNS]
 _LEAVES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
 _PARTS = {"query": 0, "key": 1, "value": 2}
-_BOOKKEEPING = re.compile(
-    r"(/|^)(adam_[mv]|lamb_[mv]|Adam(_\d+)?|Momentum|global_step|beta\d_power|.*_power)$"
-)
+_BOOKKEEPING = re.compile(r"(/|^)(adam_[mv]|lamb_[mv]|Adam(_\d+)?|Momentum|global_step|beta\d_power|.*_power)$")
 
 
 def read_google(prefix: Path, overrides: Mapping[str, Any]) -> Checkpoint:
@@ -139,9 +137,7 @@ def _layout(slots: dict[str, Slot], variables: Mapping[str, Lazy], prefix: Path)
         origin = "TF-Hub's ALBERT" if hub else "google-research/albert"
         return _Layout(f"TensorFlow 1, {origin}", None, True, False, hub, [])
     if shared or any(name.endswith("word_embeddings_2") for name in variables):
-        return _Layout(
-            "TensorFlow 1, brightmart/albert_zh", _brightmart_sharing(slots), False, True, False, []
-        )
+        return _Layout("TensorFlow 1, brightmart/albert_zh", _brightmart_sharing(slots), False, True, False, [])
     return _Layout("TensorFlow 1, google-research/bert", Sharing("none"), False, False, hub, [])
 
 
@@ -210,9 +206,7 @@ def _config(
     )
 
 
-def _sharing(
-    options: dict[str, Any], layout: _Layout, slots: dict[str, Slot], layers: int, file: str
-) -> Sharing:
+def _sharing(options: dict[str, Any], layout: _Layout, slots: dict[str, Slot], layers: int, file: str) -> Sharing:
     if layout.sharing is not None:
         return layout.sharing
     groups = whole(options, "num_hidden_groups", file, 1)
@@ -254,9 +248,7 @@ def _config_file(prefix: Path, layout: _Layout) -> tuple[str, dict[str, Any]]:
         from albertine.interchange.hub_module import hub_config
 
         return hub_config(prefix, layout.notes)
-    raise AlbertineError(
-        f"{prefix.parent}: no albert_config.json or bert_config.json beside {prefix.name}.index"
-    )
+    raise AlbertineError(f"{prefix.parent}: no albert_config.json or bert_config.json beside {prefix.name}.index")
 
 
 def vocabulary_beside(prefix: Path) -> Path | None:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from albertine.errors import AlbertineError
+from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint, build
 from albertine.interchange.huggingface.config_json import has_pretraining_heads
-from albertine.interchange.json_file import read_json
 from albertine.interchange.stock_forward import StockForward, StockOutput
 from albertine.model.model import Model
 
@@ -58,9 +58,7 @@ def compare(source: Checkpoint, target: Path, *, batch: int = 2, length: int = 2
     real = mask.bool()
     pairs = None if ours.pairs_B2 is None else _difference(ours.pairs_B2, theirs.pairs_B2)
     words = (
-        None
-        if ours.words_BTV is None or theirs.words_BTV is None
-        else (ours.words_BTV[real], theirs.words_BTV[real])
+        None if ours.words_BTV is None or theirs.words_BTV is None else (ours.words_BTV[real], theirs.words_BTV[real])
     )
     return Parity(
         by,
@@ -103,9 +101,7 @@ def _transformers(target: Path, ids: Tensor, mask: Tensor, segments: Tensor) -> 
         )
     missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
     if missing:
-        raise AlbertineError(
-            f"stock transformers misses {missing[0]} ({len(missing)} tensors) in what was written"
-        )
+        raise AlbertineError(f"stock transformers misses {missing[0]} ({len(missing)} tensors) in what was written")
     if options["type_vocab_size"] == 1:
         segments = torch.zeros_like(segments)
     out = model.eval()(input_ids=ids, attention_mask=mask, token_type_ids=segments, output_hidden_states=True)

@@ -47,9 +47,7 @@ def _verify(file: Path) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             # PyTorch stores its records uncompressed: anything else could unpack to any size.
-            packed = [
-                entry.filename for entry in archive.infolist() if entry.compress_type != zipfile.ZIP_STORED
-            ]
+            packed = [entry.filename for entry in archive.infolist() if entry.compress_type != zipfile.ZIP_STORED]
             damaged = packed[0] if packed else archive.testzip()
     except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise AlbertineError(f"{file}: not a whole PyTorch archive ({error})") from error

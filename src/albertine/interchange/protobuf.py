@@ -47,9 +47,7 @@ class Field(NamedTuple):
         return struct.unpack("<f", self.value.to_bytes(4, "little"))[0]
 
     def _unexpected(self, wanted: str, where: str) -> AlbertineError:
-        return AlbertineError(
-            f"{where}: field {self.number} has wire type {self.wire} where {wanted} belongs"
-        )
+        return AlbertineError(f"{where}: field {self.number} has wire type {self.wire} where {wanted} belongs")
 
 
 def fields(data: bytes, where: str) -> Iterator[Field]:
@@ -73,8 +71,7 @@ def fields(data: bytes, where: str) -> Iterator[Field]:
             raise AlbertineError(f"{where}: damaged (byte {start}: unsupported wire type {wire})")
         if length > end - position:
             raise AlbertineError(
-                f"{where}: damaged (byte {start}: field {number} claims {length} bytes, "
-                f"{end - position} are left)"
+                f"{where}: damaged (byte {start}: field {number} claims {length} bytes, {end - position} are left)"
             )
         raw = data[position : position + length]
         yield Field(number, wire, raw if wire == BYTES else int.from_bytes(raw, "little"))

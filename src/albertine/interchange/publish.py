@@ -19,7 +19,7 @@ from albertine.errors import AlbertineError
 @contextmanager
 def published(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A folder to write into; it becomes `target` when the block ends well, and vanishes when not."""
-    target = Path(os.path.abspath(target))
+    target = target.absolute()
     if not _free(target) and not overwrite:
         raise AlbertineError(f"{target}: exists already; give another name, or --overwrite")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def published(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     try:
         yield work
         _flush(work)
-        os.chmod(work, 0o777 & ~_umask())
+        work.chmod(0o777 & ~_umask())
         _swap(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -39,11 +39,11 @@ def _free(target: Path) -> bool:
 
 def _swap(work: Path, target: Path) -> None:
     if _free(target):
-        os.replace(work, target)
+        work.replace(target)
     else:
         aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-        os.replace(target, aside / target.name)
-        os.replace(work, target)
+        target.replace(aside / target.name)
+        work.replace(target)
         shutil.rmtree(aside)
     _flush_folder(target.parent)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from albertine.errors import AlbertineError
+from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint
 from albertine.interchange.fairseq import is_fairseq, read_fairseq
 from albertine.interchange.folder import MANIFEST, read_folder
 from albertine.interchange.google import read_google
 from albertine.interchange.huggingface.read import read_huggingface
-from albertine.interchange.json_file import read_json
 from albertine.interchange.pickle_file import read_pickle
 from albertine.interchange.unilm import is_bert_like, read_unilm
 
@@ -36,9 +36,7 @@ def read_checkpoint(path: Path, overrides: Mapping[str, Any] | None = None) -> C
 def _folder(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     if (folder / MANIFEST).is_file():
         if overrides:
-            raise AlbertineError(
-                f"{folder / MANIFEST}: says exactly what this encoder is; nothing to correct"
-            )
+            raise AlbertineError(f"{folder / MANIFEST}: says exactly what this encoder is; nothing to correct")
         return read_folder(folder)
     if (folder / "config.json").is_file() and "model_type" in read_json(folder / "config.json"):
         return read_huggingface(folder, overrides)
@@ -52,9 +50,7 @@ def _folder(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         return _pickle(pickles[0], overrides)
     if len(pickles) > 1:
         raise AlbertineError(f"{folder}: several checkpoints ({_listed(pickles)}); name one of them")
-    raise AlbertineError(
-        f"{folder}: no checkpoint that is known (Hugging Face, TensorFlow 1, fairseq, UniLM)"
-    )
+    raise AlbertineError(f"{folder}: no checkpoint that is known (Hugging Face, TensorFlow 1, fairseq, UniLM)")
 
 
 def _listed(files: list[Path]) -> str:

@@ -94,4 +94,4 @@ def _bytes(lazy: Lazy, name: str) -> memoryview:
     tensor = lazy.read().contiguous()
     if tuple(tensor.shape) != lazy.shape or tensor.dtype != lazy.dtype:
         raise AlbertineError(f"{lazy.origin}: changed while {name} was written")
-    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
+    return tensor.reshape(-1).view(torch.uint8).numpy().data

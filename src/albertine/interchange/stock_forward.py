@@ -96,9 +96,7 @@ class StockForward:
             mixed = self._attention((f"{self_}.query", f"{self_}.key", f"{self_}.value"), states, bias)
             mixed = self._linear(f"{at}.attention.output.dense", mixed)
             states = self._norm(f"{at}.attention.output.LayerNorm", states + mixed)
-            inner = self._linear(
-                f"{at}.output.dense", self.act(self._linear(f"{at}.intermediate.dense", states))
-            )
+            inner = self._linear(f"{at}.output.dense", self.act(self._linear(f"{at}.intermediate.dense", states)))
             states = self._norm(f"{at}.output.LayerNorm", inner + states)
         return states
 

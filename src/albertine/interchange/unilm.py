@@ -14,9 +14,9 @@ from typing import Any
 
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
+from albertine.files import number, read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, assemble, check
 from albertine.interchange.huggingface.names import names
-from albertine.interchange.json_file import number, read_json, whole
 from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
 from albertine.sharing import Sharing
@@ -73,15 +73,11 @@ def _drop_relaxed_head(tensors: dict[str, Lazy], options: Mapping[str, Any], not
     return dropped
 
 
-def _config(
-    options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], notes: list[str]
-) -> EncoderConfig:
+def _config(options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], notes: list[str]) -> EncoderConfig:
     if options.get("hidden_act", "gelu") not in ("gelu", "relu", "swish"):
         raise AlbertineError(f"{file}: hidden_act {options['hidden_act']!r} is not one of gelu, relu, swish")
     if any(options.get(extra) for extra in ("num_qkv", "seg_emb", "ffn_type")):
-        raise AlbertineError(
-            f"{file}: num_qkv, seg_emb and ffn_type change the graph; they are not supported"
-        )
+        raise AlbertineError(f"{file}: num_qkv, seg_emb and ffn_type change the graph; they are not supported")
     segments = tensors.get("bert.embeddings.token_type_embeddings.weight")
     num_types = segments.shape[0] if segments is not None else 0
     activation = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}[options.get("hidden_act", "gelu")]

@@ -71,9 +71,7 @@ def _plain(query_BAQD: Tensor, seen: KeyValues, bias: Tensor | None, dropout: fl
     """The definition, with every score in memory: the reference for the others, in any precision."""
     scores_BAQK = query_BAQD @ seen.keys_BAKD.mT / query_BAQD.shape[-1] ** 0.5
     if bias is not None:
-        scores_BAQK = (
-            scores_BAQK.masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else scores_BAQK + bias
-        )
+        scores_BAQK = scores_BAQK.masked_fill(~bias, -torch.inf) if bias.dtype == torch.bool else scores_BAQK + bias
     weights_BAQK = scores_BAQK.softmax(-1)
     if bias is not None:
         # A query that may see nobody gets zeros, as the fused kernels give, instead of 0/0.

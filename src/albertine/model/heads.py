@@ -1,6 +1,6 @@
-"""The pretraining heads: masked words at the asked positions, and pairs of segments.
+"""The masked-word head: it only ever sees the positions that are asked.
 
-Shapes: M asked positions, B batch, E embedding, H hidden, V vocabulary.
+Shapes: M asked positions, E embedding, H hidden, V vocabulary.
 """
 
 from __future__ import annotations
@@ -37,20 +37,3 @@ class MaskedWords(nn.Module):
         if self.through_projection and embeddings.projection is not None:
             inner = inner @ embeddings.projection.weight  # [M, H] · [H, E]
         return F.linear(inner, embeddings.word.weight, self.bias)
-
-
-class Pooler(nn.Linear):
-    """The first token's state through a dense layer and tanh: what the pair head and classifiers read."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config.hidden_size, config.hidden_size)
-
-    def forward(self, states_BTH: Tensor) -> Tensor:
-        return torch.tanh(super().forward(states_BTH[:, 0]))
-
-
-class Pair(nn.Linear):
-    """Pooled state → two logits: 0 in order (or next), 1 swapped (or random)."""
-
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__(config.hidden_size, 2)

@@ -82,8 +82,6 @@ class FeedForwardBlock(nn.Module):
         return out_NH if self.pre else self.norm(out_NH)
 
 
-def layer(
-    states_NH: Tensor, attention: AttentionBlock, ffn: FeedForwardBlock, visibility: Visibility, way: Way
-) -> Tensor:
+def layer(states_NH: Tensor, attention: nn.Module, ffn: nn.Module, visibility: Visibility, way: Way) -> Tensor:
     """One application of a layer. This is the function that gets compiled, once per distinct pair of blocks."""
     return ffn(attention(states_NH, visibility, way))

@@ -18,7 +18,7 @@ from albertine.config import EncoderConfig
 from albertine.model import layer as layers
 from albertine.model.attention import Way
 from albertine.model.embeddings import Embeddings
-from albertine.model.heads import MaskedWords, Pair, Pooler
+from albertine.model.heads import MaskedWords
 from albertine.model.visibility import Visibility, host_mask
 
 
@@ -41,9 +41,9 @@ class Model(nn.Module):
         self.attention = nn.ModuleList(layers.AttentionBlock(config) for _ in range(attentions))
         self.ffn = nn.ModuleList(layers.FeedForwardBlock(config) for _ in range(ffns))
         self.final_norm = nn.LayerNorm(config.hidden_size, eps=config.norm_eps) if config.final_norm else None
-        self.pooler = Pooler(config) if config.pooler else None
+        self.pooler = nn.Linear(config.hidden_size, config.hidden_size) if config.pooler else None
         self.mlm = MaskedWords(config) if config.mlm_head != "none" else None
-        self.pair = Pair(config) if config.pair_head else None
+        self.pair = nn.Linear(config.hidden_size, 2) if config.pair_head else None
         self.way: Way = "fused"
         self._layer = layers.layer
         self.initialise()
@@ -77,11 +77,12 @@ class Model(nn.Module):
         be read on the host for nothing.
         """
         pack = host_mask(real_BT) if pack is None else pack
-        visibility = Visibility.of(*ids_BT.shape, real_BT, pack=pack)
+        visibility = Visibility.of(ids_BT.shape[0], ids_BT.shape[1], real_BT, pack=pack)
         states_NH = self.embeddings(*self._tokens(ids_BT, types_BT, visibility))
         kept: list[Tensor] = []
         for attention, ffn in self.plan(depth):
-            states_NH = self._layer(states_NH, self.attention[attention], self.ffn[ffn], visibility, self.way)
+            blocks = self.attention[attention], self.ffn[ffn]
+            states_NH = self._layer(states_NH, *blocks, visibility, self.way)
             if keep_layers:
                 kept.append(visibility.spread(states_NH))
         if self.final_norm is not None:
@@ -94,9 +95,7 @@ class Model(nn.Module):
         self.config.sharing.check(depth, self.config.num_layers)
         return self.config.sharing.plan(depth)
 
-    def _tokens(
-        self, ids_BT: Tensor, types_BT: Tensor | None, visibility: Visibility
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _tokens(self, ids_BT: Tensor, types_BT: Tensor | None, visibility: Visibility) -> tuple[Tensor, Tensor, Tensor]:
         """Word, position and type ids, one row a token."""
         types_BT = torch.zeros_like(ids_BT) if types_BT is None else types_BT
         inputs = (ids_BT, self._positions(ids_BT), types_BT)
@@ -113,7 +112,7 @@ class Model(nn.Module):
 
     def embedding_output(self, ids_BT: Tensor, types_BT: Tensor | None = None) -> Tensor:
         """What the original graphs call the embedding output, for parity checks: E or H wide."""
-        visibility = Visibility(*ids_BT.shape)
+        visibility = Visibility(ids_BT.shape[0], ids_BT.shape[1])
         return visibility.spread(self.embeddings.tables(*self._tokens(ids_BT, types_BT, visibility)))
 
     def masked_words(self, states_BTH: Tensor, asked_M: Tensor) -> Tensor:
@@ -123,9 +122,10 @@ class Model(nn.Module):
         return self.mlm(states_BTH.flatten(0, 1).index_select(0, asked_M), self.embeddings)
 
     def pooled(self, states_BTH: Tensor) -> Tensor:
+        """The first token's state through a dense layer and tanh: what the pair head and classifiers read."""
         if self.pooler is None:
             raise ValueError("this encoder has no pooler")
-        return self.pooler(states_BTH)
+        return torch.tanh(self.pooler(states_BTH[:, 0]))
 
     def pairs(self, states_BTH: Tensor) -> Tensor:
         """Two logits a sequence: in order or next, swapped or random."""

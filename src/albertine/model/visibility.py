@@ -52,11 +52,6 @@ class Visibility:
         return rows_NH.view(self.batch, self.length, -1)
 
 
-def bidirectional(batch: int, length: int) -> Visibility:
-    """Everybody sees everybody: a batch without padding."""
-    return Visibility(batch, length)
-
-
 def host_mask(mask: Tensor | None) -> bool:
     """Whether the mask can be read without making an accelerator wait."""
     return mask is not None and mask.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -95,9 +95,7 @@ def masked_words(job: Job) -> list[Saved]:
         Saved("masked words: input of the activation", 0 if joined else narrow * rows * width),
         *_norm(rows, width, "masked words"),
         Saved("masked words: LayerNorm's output", narrow * rows * width),
-        Saved(
-            "masked words: state back in E", narrow * rows * config.embedding_size if goes_back(config) else 0
-        ),
+        Saved("masked words: state back in E", narrow * rows * config.embedding_size if goes_back(config) else 0),
         Saved("masked words: log-probabilities", WIDE * rows * config.vocab_size),
     ]
 

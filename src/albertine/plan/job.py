@@ -29,16 +29,12 @@ class Job:
         if self.batch < 1 or self.length < 1:
             raise AlbertineError(f"batch {self.batch} × length {self.length}: both are counted from 1")
         if self.length > self.config.max_positions:
-            raise AlbertineError(
-                f"length {self.length} is more than the model's {self.config.max_positions} positions"
-            )
+            raise AlbertineError(f"length {self.length} is more than the model's {self.config.max_positions} positions")
         if not 0 <= self.asked_share <= 1:
             raise AlbertineError(f"asked_share has to lie in [0, 1], not {self.asked_share!r}")
         for name, choices in (("precision", get_args(Precision)), ("optimiser", get_args(Optimiser))):
             if getattr(self, name) not in choices:
-                raise AlbertineError(
-                    f"{name} is {getattr(self, name)!r}; it has to be one of {', '.join(choices)}"
-                )
+                raise AlbertineError(f"{name} is {getattr(self, name)!r}; it has to be one of {', '.join(choices)}")
 
     @property
     def tokens(self) -> int:

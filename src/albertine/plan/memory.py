@@ -120,9 +120,7 @@ def _copies(job: Job, prefixes: tuple[str, ...]) -> int:
     if job.narrow == WIDE:
         return 0
     return job.narrow * sum(
-        prod(shape)
-        for name, shape in shapes(job.config).items()
-        if name.startswith(prefixes) and ".norm." not in name
+        prod(shape) for name, shape in shapes(job.config).items() if name.startswith(prefixes) and ".norm." not in name
     )
 
 

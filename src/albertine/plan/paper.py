@@ -148,9 +148,7 @@ def table_2() -> list[Speed]:
 def claims() -> list[Claim]:
     """The arithmetic of the papers and of the notes on them, done again with exact counts."""
     bert = parameters.count(_of_table_1("bert-base-uncased"))
-    xxlarge, large = (
-        parameters.count(_of_table_1(name)) for name in ("albert-xxlarge-v2", "bert-large-uncased")
-    )
+    xxlarge, large = (parameters.count(_of_table_1(name)) for name in ("albert-xxlarge-v2", "bert-large-uncased"))
     rule = 12 * 12 * 768**2
     return [
         Claim("word table, V·H", spaced(23_040_000), spaced(VOCABULARY * 768)),

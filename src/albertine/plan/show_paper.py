@@ -53,9 +53,7 @@ def _print_speeds(console: Console, speeds: Sequence[Speed]) -> None:
     table = _table(title, "", "BERT large = 1", "ours", "v1, BERT xlarge = 1", "ours")
     for row in speeds:
         large, xlarge = row.operations_to_bert_large, row.operations_to_bert_xlarge
-        table.add_row(
-            row.row, _times(row.to_bert_large), _times(large), _times(row.to_bert_xlarge), _times(xlarge)
-        )
+        table.add_row(row.row, _times(row.to_bert_large), _times(large), _times(row.to_bert_xlarge), _times(xlarge))
     console.print(table)
     console.print("[dim]Sharing saves no operations; the paper's machines also sent fewer gradients.[/]\n")
 

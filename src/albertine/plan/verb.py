@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,21 +16,25 @@ from albertine.plan.paper import to_dict as paper_tables
 from albertine.plan.report import report
 from albertine.plan.show import show, show_presets
 from albertine.plan.show_paper import show_paper
-from albertine.presets import names, preset
+from albertine.presets import PRESETS, names, preset
 
 Resolve = Callable[[str], EncoderConfig]
 
 
 def resolve(name: str) -> EncoderConfig:
-    """The encoder behind a name that was typed."""
-    return preset(name)
+    """The encoder behind a name that was typed: a preset, or a checkpoint on disk."""
+    if name in PRESETS or not (Path(name).exists() or Path(f"{name}.index").is_file()):
+        return preset(name)
+    from albertine.interchange.recognise import read_checkpoint
+
+    return read_checkpoint(Path(name)).config
 
 
 def run(
     models: Sequence[str],
     *,
     batch: int = 32,
-    length: int = 512,
+    length: int | None = None,
     precision: Precision = "bfloat16",
     checkpointing: bool = False,
     optimiser: Optimiser = "adamw",
@@ -45,15 +50,13 @@ def run(
         _run_paper(console, as_json)
         return
     if not models and not list_presets:
-        raise AlbertineError(
-            "plan which model? Name one, or use --list for the presets, --paper for the papers"
-        )
+        raise AlbertineError("plan which model? Name one, or use --list for the presets, --paper for the papers")
 
     def job(config: EncoderConfig) -> Job:
         return Job(
             config=config,
             batch=batch,
-            length=min(length, config.max_positions) if list_presets else length,
+            length=length or min(512, config.max_positions),
             precision=precision,
             checkpointing=checkpointing,
             optimiser=optimiser,

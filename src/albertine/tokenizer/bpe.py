@@ -12,8 +12,9 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers
 
 from albertine.errors import AlbertineError
+from albertine.files import read_bytes, read_json, read_lines
 from albertine.tokenizer.fairseq import NAMES, read_dict
-from albertine.tokenizer.files import guarded, read_bytes, read_json, read_lines
+from albertine.tokenizer.guard import guarded
 from albertine.tokenizer.parts import Parts, absent_notes, add_specials, present, set_layout
 from albertine.tokenizer.settings import Settings
 
@@ -30,9 +31,7 @@ def read_bpe(vocab_path: Path, merges_path: Path, dict_path: Path | None, settin
         backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         backend.decoder = decoders.ByteLevel()
         if names:
-            add_specials(
-                backend, sorted(set(names.values()), key=vocab.__getitem__), greedy_left=names.get("mask")
-            )
+            add_specials(backend, sorted(set(names.values()), key=vocab.__getitem__), greedy_left=names.get("mask"))
         if "cls" in names and "sep" in names:
             set_layout(backend, "roberta", names)
     originals = {path.name: read_bytes(path) for path in (vocab_path, merges_path)}
@@ -72,15 +71,11 @@ def _merges(path: Path) -> list[tuple[str, str]]:
     return merges
 
 
-def _renumbered(
-    vocab: dict[str, int], symbols: dict[str, int], vocab_path: Path, dict_path: Path
-) -> dict[str, int]:
+def _renumbered(vocab: dict[str, int], symbols: dict[str, int], vocab_path: Path, dict_path: Path) -> dict[str, int]:
     tokens = {str(index): token for token, index in vocab.items()}
     missing = len(tokens.keys() - symbols.keys())
     if missing:
-        raise AlbertineError(
-            f"{dict_path}: {missing} of the {len(tokens)} symbols of {vocab_path.name} are not in it"
-        )
+        raise AlbertineError(f"{dict_path}: {missing} of the {len(tokens)} symbols of {vocab_path.name} are not in it")
     renumbered = {tokens.get(symbol, symbol): index for symbol, index in symbols.items()}
     if len(renumbered) != len(symbols):
         raise AlbertineError(f"{dict_path}: two symbols stand for one token of {vocab_path.name}")

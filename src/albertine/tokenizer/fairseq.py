@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from albertine.errors import AlbertineError
-from albertine.tokenizer.files import read_lines
+from albertine.files import read_lines
 
 NAMES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 _FIRST = ("<s>", "<pad>", "</s>", "<unk>")

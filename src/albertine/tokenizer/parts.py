@@ -30,9 +30,7 @@ class Parts:
     originals: dict[str, bytes] = field(default_factory=dict)  # file name → the file that was read
 
 
-def present(
-    names: dict[str, str], vocab: dict[str, int], required: tuple[str, ...], what: str
-) -> dict[str, str]:
+def present(names: dict[str, str], vocab: dict[str, int], required: tuple[str, ...], what: str) -> dict[str, str]:
     """The special tokens that the vocabulary has; the required ones may not be missing."""
     for role in required:
         if names.get(role) not in vocab:
@@ -48,9 +46,7 @@ def absent_notes(names: dict[str, str]) -> list[str]:
 
 def add_specials(backend: Backend, tokens: list[str], *, greedy_left: str | None = None) -> None:
     """Let special tokens be recognised in text; `greedy_left` also takes the space before it."""
-    backend.add_special_tokens(
-        [AddedToken(t, special=True, normalized=False, lstrip=t == greedy_left) for t in tokens]
-    )
+    backend.add_special_tokens([AddedToken(t, special=True, normalized=False, lstrip=t == greedy_left) for t in tokens])
 
 
 def set_layout(backend: Backend, style: Style, names: dict[str, str]) -> None:

@@ -40,9 +40,7 @@ def _read_folder(folder: Path, settings: Settings, *, trust: bool) -> Parts:
         return read_wordpiece(folder / "vocab.txt", settings)
     dictionaries = sorted(folder.glob("dict*.txt"))
     if len(dictionaries) > 1:
-        raise AlbertineError(
-            f"{folder}: {dictionaries[0].name} and {dictionaries[1].name}; name the one to read"
-        )
+        raise AlbertineError(f"{folder}: {dictionaries[0].name} and {dictionaries[1].name}; name the one to read")
     dictionary = dictionaries[0] if dictionaries else None
     for vocab, merges in _BPE_FILES:
         if (folder / vocab).is_file() and (folder / merges).is_file():
@@ -67,7 +65,5 @@ def _read_file(path: Path, settings: Settings, *, trust: bool) -> Parts:
     if path.suffix == ".model":
         return read_unigram(path, settings)
     if path.suffix == ".txt":
-        return (
-            read_fairseq(path, settings) if path.name.startswith("dict") else read_wordpiece(path, settings)
-        )
+        return read_fairseq(path, settings) if path.name.startswith("dict") else read_wordpiece(path, settings)
     raise AlbertineError(f"{path}: a tokenizer's file ends in .json, .model, .txt or .bpe")

@@ -10,10 +10,8 @@ from tokenizers import Tokenizer as Backend
 
 from albertine.errors import AlbertineError
 from albertine.tokenizer.batch import Side
-from albertine.tokenizer.files import guarded
-from albertine.tokenizer.unigram import ends_in_digit_comma
-
-_PENALTY = 100.0
+from albertine.tokenizer.guard import guarded
+from albertine.tokenizer.unigram import PENALTY, penalise_digit_commas
 
 
 def write_tokenizer(
@@ -26,7 +24,6 @@ def write_tokenizer(
     max_length: int | None,
     uses_segments: bool,
     digit_comma_rule: bool,
-    penalise_digit_commas: bool,
 ) -> list[str]:
     """Write all files of a tokenizer; the same tokenizer always gives the same bytes."""
     special = {f"{role}_token": token for role, token in names.items()}
@@ -34,8 +31,8 @@ def write_tokenizer(
         special |= {"bos_token": names["cls"], "eos_token": names["sep"]}
     with guarded("tokenizer.json"):
         serialized = json.loads(backend.to_str())
-    if penalise_digit_commas:
-        _penalise(serialized["model"]["vocab"])
+    if digit_comma_rule:
+        penalise_digit_commas(serialized["model"]["vocab"])
     config: dict[str, Any] = {
         **special,
         "added_tokens_decoder": _added(serialized),
@@ -46,8 +43,8 @@ def write_tokenizer(
     }
     if max_length is not None:
         config["model_max_length"] = max_length
-    if digit_comma_rule and not penalise_digit_commas:
-        config["digit_comma_rule"] = True
+    if digit_comma_rule:
+        config["digit_comma_penalty"] = PENALTY
     files = {
         **originals,
         "tokenizer.json": _json(serialized, sort_keys=False),
@@ -56,13 +53,6 @@ def write_tokenizer(
     }
     _write(folder, files)
     return sorted(files)
-
-
-def _penalise(vocab: list[list[Any]]) -> None:
-    """Make pieces that end in a digit and a comma too dear to use: nearly the rule, inside the model."""
-    for entry in vocab:
-        if ends_in_digit_comma(entry[0]):
-            entry[1] -= _PENALTY
 
 
 def _inputs(uses_segments: bool) -> list[str]:

@@ -64,9 +64,7 @@ def _check_unique(pieces: list[Piece], where: str) -> None:
     seen: dict[str, int] = {}
     for index, piece in enumerate(pieces):
         if piece.text in seen:
-            raise AlbertineError(
-                f"{where}: pieces {seen[piece.text]} and {index} are both {piece.text[:40]!r}"
-            )
+            raise AlbertineError(f"{where}: pieces {seen[piece.text]} and {index} are both {piece.text[:40]!r}")
         seen[piece.text] = index
     if sum(piece.kind == UNKNOWN for piece in pieces) != 1:
         raise AlbertineError(f"{where}: has to have exactly one unknown piece")

@@ -9,9 +9,11 @@ from typing import Any, cast, get_args
 from tokenizers import Tokenizer as Backend
 
 from albertine.errors import AlbertineError
-from albertine.tokenizer.files import guarded, read_bytes, read_json
+from albertine.files import read_bytes, read_json
+from albertine.tokenizer.guard import guarded
 from albertine.tokenizer.parts import Kind, Parts, absent_notes, present
 from albertine.tokenizer.settings import ROLES, Settings
+from albertine.tokenizer.unigram import restore_digit_commas
 from albertine.tokenizer.untrusted import check_untrusted
 
 # Originals that our own folders carry along, kept when such a folder is read and written again.
@@ -39,6 +41,8 @@ def read_serialized(path: Path, settings: Settings, *, trust: bool) -> Parts:
     if not trust:
         check_untrusted(value, str(path))
     notes = _made_deterministic(value)
+    if settings.digit_comma_penalty is not None:
+        _restore(value, settings.digit_comma_penalty, path)
     with guarded(str(path)):
         backend = Backend.from_str(json.dumps(value))
         kind = type(backend.model).__name__.lower()
@@ -48,7 +52,8 @@ def read_serialized(path: Path, settings: Settings, *, trust: bool) -> Parts:
     unk = getattr(backend.model, "unk_token", None)
     if not vocab or (unk is not None and unk not in vocab):
         raise AlbertineError(f"{path}: its vocabulary is empty, or lacks its unknown token {unk!r}")
-    required = (*settings.names, *(["unk"] if settings.digit_comma_rule else []))
+    rule = settings.digit_comma_penalty is not None and settings.digit_comma_rule is not False
+    required = (*settings.names, *(["unk"] if rule else []))
     names = present({**_usual_names(vocab), **settings.names}, vocab, required, str(path))
     return Parts(
         backend=backend,
@@ -56,10 +61,18 @@ def read_serialized(path: Path, settings: Settings, *, trust: bool) -> Parts:
         names=names,
         padding_side=settings.padding_side or "right",
         max_length=settings.max_length,
-        digit_comma_rule=settings.digit_comma_rule is True,
+        digit_comma_rule=rule,
         notes=[*notes, *absent_notes(names)],
         originals={n: read_bytes(path.parent / n) for n in _ORIGINALS if (path.parent / n).is_file()},
     )
+
+
+def _restore(value: dict[str, Any], penalty: float, path: Path) -> None:
+    """The scores as they were before a folder of ours was written for stock libraries."""
+    try:
+        restore_digit_commas(value["model"]["vocab"], penalty)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise AlbertineError(f"{path}: has no scored pieces, though a digit_comma_penalty is set") from error
 
 
 def _made_deterministic(value: dict[str, Any]) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from albertine.errors import AlbertineError
+from albertine.files import read_json
 from albertine.tokenizer.batch import Side
-from albertine.tokenizer.files import read_json
 
 ROLES = ("pad", "unk", "cls", "sep", "mask")
 _ENDLESS = 10**9  # transformers writes 10^30 for "no limit"
@@ -24,6 +24,7 @@ class Settings:
     keep_accents: bool | None = None
     chinese_chars: bool | None = None
     digit_comma_rule: bool | None = None
+    digit_comma_penalty: float | None = None  # what our own folders took off the scores
     max_length: int | None = None
     padding_side: Side | None = None
 
@@ -44,6 +45,7 @@ def read_settings(folder: Path) -> Settings:
         keep_accents=_flag(config, "keep_accents", config_path),
         chinese_chars=_flag(config, "tokenize_chinese_chars", config_path),
         digit_comma_rule=_flag(config, "digit_comma_rule", config_path),
+        digit_comma_penalty=_penalty(config.get("digit_comma_penalty"), config_path),
         max_length=_max_length(config.get("model_max_length"), config_path),
         padding_side=side,
     )
@@ -67,6 +69,12 @@ def _flag(options: dict[str, Any], name: str, path: Path) -> bool | None:
     value = options.get(name)
     if value is not None and not isinstance(value, bool):
         raise AlbertineError(f"{path}: {name} has to be true or false, not {str(value)[:40]!r}")
+    return value
+
+
+def _penalty(value: Any, path: Path) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise AlbertineError(f"{path}: digit_comma_penalty has to be a number, not {str(value)[:40]!r}")
     return value
 
 

@@ -64,9 +64,7 @@ def read_template(post: Any, what: str) -> Template:
         case {"type": "Sequence", "processors": [*parts]}:
             return next((t for part in parts if (t := read_template(part, what)) != Template()), Template())
         case {"type": "BertProcessing", "sep": [str(), int(sep)], "cls": [str(), int(cls)]}:
-            return Template(
-                ((cls, 0), ("A", 0), (sep, 0)), ((cls, 0), ("A", 0), (sep, 0), ("B", 1), (sep, 1))
-            )
+            return Template(((cls, 0), ("A", 0), (sep, 0)), ((cls, 0), ("A", 0), (sep, 0), ("B", 1), (sep, 1)))
         case {"type": "RobertaProcessing", "sep": [str(), int(sep)], "cls": [str(), int(cls)]}:
             pair: tuple[Slot, ...] = ((cls, 0), ("A", 0), (sep, 0), (sep, 0), ("B", 0), (sep, 0))
             return Template(((cls, 0), ("A", 0), (sep, 0)), pair)

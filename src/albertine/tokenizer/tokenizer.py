@@ -15,7 +15,7 @@ from tokenizers import Tokenizer as Backend
 
 from albertine.errors import AlbertineError
 from albertine.tokenizer.batch import Batch, Side, assemble
-from albertine.tokenizer.files import guarded
+from albertine.tokenizer.guard import guarded
 from albertine.tokenizer.parts import Kind, Parts
 from albertine.tokenizer.recognise import lies_in, read_parts
 from albertine.tokenizer.saving import write_tokenizer
@@ -132,11 +132,11 @@ class Tokenizer:
         """The id of this token, or None."""
         return self._ids.get(token)
 
-    def save(self, folder: str | Path, *, penalise_digit_commas: bool = False) -> list[str]:
+    def save(self, folder: str | Path) -> list[str]:
         """Write what `AutoTokenizer.from_pretrained` needs, and the original files; returns their names.
 
-        The rule for digits and commas is no part of `tokenizer.json`. `penalise_digit_commas` writes
-        scores that come close to it for other libraries; such a folder no longer has the exact rule.
+        The rule for digits and commas is no part of `tokenizer.json`: scores come close to it there, and
+        are put back when the folder is loaded here, where the rule itself is at work.
         """
         return write_tokenizer(
             Path(folder),
@@ -146,8 +146,7 @@ class Tokenizer:
             padding_side=self.padding_side,
             max_length=self.max_length,
             uses_segments=self.uses_segments,
-            digit_comma_rule=self.digit_comma_rule,
-            penalise_digit_commas=penalise_digit_commas and self.kind == "unigram",
+            digit_comma_rule=self.digit_comma_rule and self.kind == "unigram",
         )
 
     def _segment(self, texts: Sequence[str]) -> list[list[int]]:
@@ -160,9 +159,7 @@ class Tokenizer:
             return rows
         concerned = self._digit_commas
         return [
-            row
-            if concerned.keys().isdisjoint(row)
-            else [token for old in row for token in concerned.get(old, (old,))]
+            row if concerned.keys().isdisjoint(row) else [token for old in row for token in concerned.get(old, (old,))]
             for row in rows
         ]
 

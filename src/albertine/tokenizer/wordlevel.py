@@ -7,9 +7,10 @@ from pathlib import Path
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
+from albertine.files import read_bytes
 from albertine.tokenizer.fairseq import NAMES as FAIRSEQ_NAMES
 from albertine.tokenizer.fairseq import read_dict
-from albertine.tokenizer.files import guarded, read_bytes
+from albertine.tokenizer.guard import guarded
 from albertine.tokenizer.parts import Parts, absent_notes, add_specials, present, set_layout
 from albertine.tokenizer.patterns import harmless
 from albertine.tokenizer.settings import Settings

@@ -8,7 +8,8 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from albertine.errors import AlbertineError
-from albertine.tokenizer.files import guarded, read_bytes, read_lines
+from albertine.files import read_bytes, read_lines
+from albertine.tokenizer.guard import guarded
 from albertine.tokenizer.parts import Parts, absent_notes, add_specials, present, set_layout
 from albertine.tokenizer.settings import Settings
 
@@ -26,9 +27,7 @@ def read_wordpiece(path: Path, settings: Settings) -> Parts:
         found = "no tokens start" if lower_case else "tokens start"
         notes.append(f"text is {'lower-cased' if lower_case else 'left in its case'}: {found} with a capital")
     with guarded(str(path)):
-        backend = Backend(
-            models.WordPiece(vocab, unk_token=names["unk"], max_input_chars_per_word=_LONGEST_WORD)
-        )
+        backend = Backend(models.WordPiece(vocab, unk_token=names["unk"], max_input_chars_per_word=_LONGEST_WORD))
         backend.normalizer = normalizers.BertNormalizer(
             clean_text=True,
             handle_chinese_chars=settings.chinese_chars is not False,
@@ -64,7 +63,5 @@ def read_vocab(path: Path) -> tuple[dict[str, int], list[str]]:
         raise AlbertineError(f"{path}: an empty vocabulary")
     if not repeated:
         return vocab, []
-    note = (
-        f"{path.name}: {len(repeated)} tokens stand there twice ({repeated[0][:40]!r}); the last line counts"
-    )
+    note = f"{path.name}: {len(repeated)} tokens stand there twice ({repeated[0][:40]!r}); the last line counts"
     return vocab, [note]

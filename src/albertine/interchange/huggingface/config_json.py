@@ -7,8 +7,8 @@ from typing import Any
 
 from albertine.config import Activation, EncoderConfig, MlmHead
 from albertine.errors import AlbertineError
+from albertine.files import number, whole
 from albertine.interchange.huggingface.names import Family, albert_groups, stock_plan
-from albertine.interchange.json_file import number, whole
 from albertine.sharing import Sharing, explicit
 
 # transformers' "gelu" is the erf form; its three tanh spellings differ only in how they are computed.
@@ -95,9 +95,7 @@ def read_config(options: Mapping[str, Any], file: str, present: Heads) -> Encode
     hidden = whole(options, "hidden_size", file)
     positions = whole(options, "max_position_embeddings", file)
     if positions <= first:
-        raise AlbertineError(
-            f"{file}: max_position_embeddings {positions} leaves no position after the padding"
-        )
+        raise AlbertineError(f"{file}: max_position_embeddings {positions} leaves no position after the padding")
     return EncoderConfig(
         vocab_size=whole(options, "vocab_size", file),
         embedding_size=whole(options, "embedding_size", file, 128) if albert else hidden,
@@ -153,15 +151,11 @@ def _activation(name: Any, file: str) -> Activation:
 
 def _refuse_unsupported(options: Mapping[str, Any], file: str) -> None:
     if options.get("position_embedding_type", "absolute") != "absolute":
-        raise AlbertineError(
-            f"{file}: position_embedding_type {options['position_embedding_type']!r} is not supported"
-        )
+        raise AlbertineError(f"{file}: position_embedding_type {options['position_embedding_type']!r} is not supported")
     if options.get("is_decoder"):
         raise AlbertineError(f"{file}: is_decoder is set; this reads encoders")
     if options.get("pruned_heads"):
-        raise AlbertineError(
-            f"{file}: attention heads were pruned; layers of unequal width are not supported"
-        )
+        raise AlbertineError(f"{file}: attention heads were pruned; layers of unequal width are not supported")
 
 
 def _sharing(options: Mapping[str, Any], file: str) -> Sharing:

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 from albertine.errors import AlbertineError
+from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
 from albertine.interchange.huggingface.config_json import FAMILIES, Heads, read_config
 from albertine.interchange.huggingface.names import PREFIX, Family, names
-from albertine.interchange.json_file import read_json
 from albertine.interchange.pickle_file import read_pickle, tensors_of
 from albertine.interchange.safetensors_file import read_safetensors
 from albertine.interchange.tensors import Lazy
@@ -40,9 +40,7 @@ def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     config = read_config(options, str(config_file), heads).with_(**overrides)
     assert family is not None  # read_config refuses unknown model types
     table = names(family, config)
-    left_out = [
-        n for n in tensors if n not in table and not n.endswith((*_BUFFERS, "decoder.weight", "decoder.bias"))
-    ]
+    left_out = [n for n in tensors if n not in table and not n.endswith((*_BUFFERS, "decoder.weight", "decoder.bias"))]
     checkpoint = Checkpoint(
         config,
         assemble(tensors, table),
@@ -70,9 +68,7 @@ def _one_file(file: Path) -> dict[str, Lazy]:
     if file.suffix == ".safetensors":
         return read_safetensors(file)
     value = read_pickle(file)
-    return tensors_of(
-        value.get("state_dict", value) if isinstance(value.get("state_dict"), dict) else value, file
-    )
+    return tensors_of(value.get("state_dict", value) if isinstance(value.get("state_dict"), dict) else value, file)
 
 
 def _sharded(folder: Path, index: Path) -> dict[str, Lazy]:
@@ -109,11 +105,7 @@ def _modern(tensors: dict[str, Lazy], family: Family | None) -> dict[str, Lazy]:
 def _tied(tensors: dict[str, Lazy], family: Family | None, options: Mapping[str, Any]) -> bool:
     """A decoder that is absent, or the word table once more, is tied: the file knows better than the config."""
     decoder = next(
-        (
-            t
-            for n, t in tensors.items()
-            if n.endswith(("predictions.decoder.weight", "lm_head.decoder.weight"))
-        ),
+        (t for n, t in tensors.items() if n.endswith(("predictions.decoder.weight", "lm_head.decoder.weight"))),
         None,
     )
     word = tensors.get(f"{PREFIX[family]}embeddings.word_embeddings.weight") if family else None

@@ -101,9 +101,7 @@ def _fill_projection(form: StockForm, config: EncoderConfig, prefix: str) -> Non
     """Stock ALBERT always maps E→H with a bias: an absent map is the identity, an absent bias zero."""
     stock, hidden = f"{prefix}encoder.embedding_hidden_mapping_in", config.hidden_size
     if config.projection == "none":
-        form.derived[f"{stock}.weight"] = lambda ours: given(
-            torch.eye(hidden, dtype=_dtype(ours)), "identity"
-        )
+        form.derived[f"{stock}.weight"] = lambda ours: given(torch.eye(hidden, dtype=_dtype(ours)), "identity")
     if config.projection != "affine":
         form.derived[f"{stock}.bias"] = lambda ours: given(torch.zeros(hidden, dtype=_dtype(ours)), "zeros")
 
@@ -118,9 +116,7 @@ def _multiply_out(form: StockForm, config: EncoderConfig, prefix: str) -> None:
         # word·P + bias + position: the bias moves into the positions, which are added to every token.
         position, bias = "embeddings.position.weight", "embeddings.projection.bias"
         stock = f"{prefix}embeddings.position_embeddings.weight"
-        form.derived[stock] = lambda ours: given(
-            ours[position].read() + ours[bias].read(), "positions + bias"
-        )
+        form.derived[stock] = lambda ours: given(ours[position].read() + ours[bias].read(), "positions + bias")
         del form.names[stock]
 
 
@@ -144,9 +140,7 @@ def _set_aside_heads(form: StockForm, config: EncoderConfig) -> None:
     if config.pair_head and (form.family == "roberta" or config.mlm_head == "none"):
         for stock in [name for name, slot in form.names.items() if slot.ours.startswith("pair.")]:
             del form.names[stock]
-        form.notes.append(
-            f"stock {form.family} has no place for this pair head: kept in albertine.safetensors"
-        )
+        form.notes.append(f"stock {form.family} has no place for this pair head: kept in albertine.safetensors")
 
 
 def _dtype(ours: Mapping[str, Lazy]) -> torch.dtype:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from albertine.errors import AlbertineError
 
-MAX_BYTES = 256 * 2**20  # the largest published tokenizers are about 35 MB
+MAX_BYTES = 256 * 2**20  # the largest published tokenizers are about 35 MB, configs far smaller
 
 
 def read_bytes(path: Path) -> bytes:
@@ -21,7 +20,7 @@ def read_bytes(path: Path) -> bytes:
     except OSError as error:
         raise AlbertineError(f"{path}: cannot be read ({error.strerror or error})") from error
     if len(data) > MAX_BYTES:
-        raise AlbertineError(f"{path}: more than {MAX_BYTES >> 20} MiB is no tokenizer file")
+        raise AlbertineError(f"{path}: more than {MAX_BYTES >> 20} MiB is too much for a config or a vocabulary")
     return data
 
 
@@ -48,15 +47,21 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-@contextmanager
-def guarded(what: str) -> Iterator[None]:
-    """Turn whatever the tokenizers library raises into one line.
+def whole(options: Mapping[str, Any], name: str, file: str, default: int | None = None) -> int:
+    """A whole number from a config."""
+    value = options.get(name, default)
+    if value is None:
+        raise AlbertineError(f"{file}: {name} is missing")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
+        raise AlbertineError(f"{file}: {name} has to be a whole number, not {value!r}")
+    return value
 
-    Its panics are no `Exception`, so only a person's interrupt and an exit pass through.
-    """
-    try:
-        yield
-    except (AlbertineError, KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
-        raise
-    except BaseException as error:
-        raise AlbertineError(f"{what}: {str(error)[:200] or type(error).__name__}") from error
+
+def number(options: Mapping[str, Any], name: str, file: str, default: float) -> float:
+    """A real number from a config."""
+    value = options.get(name, default)
+    if value is None:
+        return default
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise AlbertineError(f"{file}: {name} has to be a number, not {value!r}")
+    return float(value)
