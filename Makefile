@@ -17,7 +17,7 @@ plan: $(VENV)/core
 	$(BIN)/albertine plan $(MODELS)
 
 test: $(VENV)/dev
-	$(BIN)/python -m pytest $(SUITE)
+	$(BIN)/python -m pytest -n 2 $(SUITE)
 
 test-slow: $(VENV)/dev
 	$(BIN)/python -m pytest -m slow

@@ -1,4 +1,4 @@
-"""Where tests find the real corpora, tokenizers and weights that are not part of the project."""
+"""Where the tests find the real corpora, tokenizers and weights that are not part of the project."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 SHARED = Path(os.environ.get("ALBERTINE_SHARED", Path(__file__).parents[2] / "shared"))
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    torch.set_num_threads(1)  # workers share the cores
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ def minilm(minilm_folder: Path) -> Encoder:
     return al.load(minilm_folder)
 
 
+@pytest.mark.data
 def test_real_albert_fills_in_chemistry(shared_data: Path) -> None:
     """rxnmapper's ALBERT, one token masked at a time: 231 tokens of real reactions."""
     folder = shared_data / "weights" / "rxnmapper-albert"

@@ -28,7 +28,11 @@ from albertine.sharing import Sharing, explicit
 ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_tanh", "relu": "relu", "swish": "swish"}
 
 _GROUP = r"(?:encoder/)?transformer/group_(?P<group>\d+)(?:_\d+)?/(?:layer_\d+/)?inner_group_(?P<inner>\d+)"
-_LAYER = r"encoder/layer_(?P<layer>\d+|shared)"
+# brightmart's partial sharing numbers the unshared half inside `layer_shared`: attention_3, output_3.
+_ATTENTION, _INNER, _OUTER = (
+    rf"encoder/(?:layer_(?P<layer>\d+|shared)/{scope}|layer_shared/{scope}_(?P<own>\d+))"
+    for scope in ("attention", "intermediate", "output")
+)
 _SELF = r"/self/(?P<part>query|key|value)/(?P<leaf>kernel|bias)"
 _LEAF = r"/(?P<leaf>kernel|bias|gamma|beta)"
 
@@ -46,12 +50,12 @@ _PATTERNS: list[tuple[str, str]] = [
     (rf"{_GROUP}/ffn_1/intermediate/dense{_LEAF}", "ffn.F.inner"),
     (rf"{_GROUP}/ffn_1/intermediate/output/dense{_LEAF}", "ffn.F.outer"),
     (rf"{_GROUP}/LayerNorm_1{_LEAF}", "ffn.F.norm"),
-    (rf"{_LAYER}/attention(?:_(?P<own>\d+))?{_SELF}", "attention.A.qkv"),
-    (rf"{_LAYER}/attention(?:_(?P<own>\d+))?/output/dense{_LEAF}", "attention.A.output"),
-    (rf"{_LAYER}/attention(?:_(?P<own>\d+))?/output/LayerNorm{_LEAF}", "attention.A.norm"),
-    (rf"{_LAYER}/intermediate(?:_(?P<own>\d+))?/dense{_LEAF}", "ffn.F.inner"),
-    (rf"{_LAYER}/output(?:_(?P<own>\d+))?/dense{_LEAF}", "ffn.F.outer"),
-    (rf"{_LAYER}/output(?:_(?P<own>\d+))?/LayerNorm{_LEAF}", "ffn.F.norm"),
+    (rf"{_ATTENTION}{_SELF}", "attention.A.qkv"),
+    (rf"{_ATTENTION}/output/dense{_LEAF}", "attention.A.output"),
+    (rf"{_ATTENTION}/output/LayerNorm{_LEAF}", "attention.A.norm"),
+    (rf"{_INNER}/dense{_LEAF}", "ffn.F.inner"),
+    (rf"{_OUTER}/dense{_LEAF}", "ffn.F.outer"),
+    (rf"{_OUTER}/LayerNorm{_LEAF}", "ffn.F.norm"),
     (rf"pooler/dense{_LEAF}", "pooler"),
     (rf"cls/predictions/transform/dense{_LEAF}", "mlm.dense"),
     (rf"cls/predictions/transform/LayerNorm{_LEAF}", "mlm.norm"),
