@@ -125,7 +125,8 @@ class StockForward:
         table = self.tensors.get(f"{base}.decoder.weight")
         if table is None:
             table = self.tensors[f"{self.prefix}embeddings.word_embeddings.weight"]
-        return F.linear(inner, table, self.tensors[f"{base}.bias"])
+        bias = self.tensors.get(f"{base}.decoder.bias", self.tensors[f"{base}.bias"])
+        return F.linear(inner, table, bias)
 
     def _pairs(self, states: Tensor) -> Tensor | None:
         head = "sop_classifier.classifier" if self.kind == "albert" else "cls.seq_relationship"

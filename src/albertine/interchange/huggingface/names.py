@@ -142,8 +142,8 @@ def _roberta_heads(prefix: str, config: EncoderConfig) -> Names:
 
 
 def _mlm(stock: str, dense: str, norm: str, config: EncoderConfig) -> Names:
-    table = _both(dense, "mlm.dense") | _both(norm, "mlm.norm") | {f"{stock}.bias": Slot("mlm.bias")}
+    table = _both(dense, "mlm.dense") | _both(norm, "mlm.norm")
     if not config.mlm_tied:
-        table[f"{stock}.decoder.weight"] = Slot("mlm.decoder.weight")
-        table[f"{stock}.decoder.bias"] = Slot("mlm.bias")
-    return table
+        # Untied, the decoder's own bias is the one at work; the head's is a leftover that nothing reads.
+        table |= {f"{stock}.decoder.weight": Slot("mlm.decoder.weight"), f"{stock}.decoder.bias": Slot("mlm.bias")}
+    return table | {f"{stock}.bias": Slot("mlm.bias")}
