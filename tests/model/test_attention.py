@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from albertine.model.affine import affine
 from albertine.model.attention import KeyValues, Way, attend
 from albertine.model.visibility import Visibility
 from tests.support.models import BERT, BRIGHTMART, PRE, ROBERTA, random_model, tokens
@@ -137,3 +138,17 @@ def test_packed_and_padded_agree_for_any_lengths(lengths: list[int], kind: str, 
     assert bool(padded.isfinite().all())
     gap = (packed - padded)[real].abs()
     assert not gap.numel() or float(gap.max()) <= 5e-6
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 100, 256, 257])
+def test_either_way_round_is_the_same_map(rows: int) -> None:
+    """Few rows are multiplied the other way round on the CPU; gradients never are."""
+    torch.manual_seed(0)
+    linear = torch.nn.Linear(48, 96)
+    x = torch.randn(rows, 48)
+    wanted = x.double() @ linear.weight.double().T + linear.bias.double()
+    with torch.inference_mode():
+        found = affine(linear, x)
+    assert found.shape == wanted.shape
+    assert float((found - wanted).abs().max()) <= 2e-6
+    assert torch.equal(affine(linear, x), linear(x))

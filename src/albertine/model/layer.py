@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from albertine.config import Activation, EncoderConfig
+from albertine.model.affine import affine
 from albertine.model.attention import KeyValues, Way, attend
 from albertine.model.visibility import Visibility
 
@@ -47,7 +48,7 @@ class AttentionBlock(nn.Module):
         self, states_NH: Tensor, visibility: Visibility, way: Way = "fused", cache: KeyValues | None = None
     ) -> Tensor:
         into_NH = self.norm(states_NH) if self.pre else states_NH
-        qkv_BTH = visibility.spread(self.qkv(into_NH))
+        qkv_BTH = visibility.spread(affine(self.qkv, into_NH))
         split = qkv_BTH.view(*qkv_BTH.shape[:2], 3, self.heads, self.head_size)
         query_BATD, keys_BATD, values_BATD = split.permute(2, 0, 3, 1, 4).unbind(0)
         mixed_BATD = attend(
@@ -59,7 +60,7 @@ class AttentionBlock(nn.Module):
             dropout=self.score_dropout if self.training else 0.0,
         )
         mixed_NH = visibility.pack(mixed_BATD.transpose(1, 2).flatten(2))
-        out_NH = states_NH + F.dropout(self.output(mixed_NH), self.dropout, self.training)
+        out_NH = states_NH + F.dropout(affine(self.output, mixed_NH), self.dropout, self.training)
         return out_NH if self.pre else self.norm(out_NH)
 
 
@@ -77,8 +78,8 @@ class FeedForwardBlock(nn.Module):
 
     def forward(self, states_NH: Tensor) -> Tensor:
         into_NH = self.norm(states_NH) if self.pre else states_NH
-        inner_NI = self.activation(self.inner(into_NH))
-        out_NH = states_NH + F.dropout(self.outer(inner_NI), self.dropout, self.training)
+        inner_NI = self.activation(affine(self.inner, into_NH))
+        out_NH = states_NH + F.dropout(affine(self.outer, inner_NI), self.dropout, self.training)
         return out_NH if self.pre else self.norm(out_NH)
 
 

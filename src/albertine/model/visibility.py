@@ -49,7 +49,7 @@ class Visibility:
         if self.rows_N is not None:
             full_H = rows_NH.new_zeros(self.batch * self.length, rows_NH.shape[-1])
             rows_NH = full_H.index_copy(0, self.rows_N, rows_NH)
-        return rows_NH.view(self.batch, self.length, -1)
+        return rows_NH.reshape(self.batch, self.length, -1)
 
 
 def host_mask(mask: Tensor | None) -> bool:
