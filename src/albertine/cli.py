@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -46,6 +46,11 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone, as `| head` does
         sys.exit(141)
+    except OSError as error:
+        if debug:
+            raise
+        print(f"error: {error.filename or 'input'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)
@@ -293,7 +298,7 @@ def _read_lines(file: Path) -> list[str]:
 
 
 @contextmanager
-def _warnings_as_lines() -> Iterator[None]:
+def _warnings_as_lines() -> Generator[None]:
     """Warnings without the line of code that they came from."""
     import warnings
 

@@ -7,6 +7,8 @@ and exits with code 2; any other exception is a defect of ours.
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 
@@ -15,6 +17,16 @@ class AlbertineError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))
+
+
+@contextmanager
+def about(file: object) -> Generator[None]:
+    """Name the file that an option came from, in whatever is wrong with the option."""
+    try:
+        yield
+    except AlbertineError as error:
+        named = str(error).startswith(str(file))
+        raise (error if named else AlbertineError(f"{file}: {error}")) from None
 
 
 def did_you_mean(name: str, known: list[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from albertine.errors import AlbertineError
 
+T = TypeVar("T")
 MAX_BYTES = 256 * 2**20  # the largest published tokenizers are about 35 MB, configs far smaller
 
 
@@ -47,9 +48,18 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def choice(options: Mapping[str, Any], name: str, file: str, choices: Mapping[str, T], default: str) -> T:
+    """What a word in a config stands for."""
+    value = options.get(name, default)
+    if not isinstance(value, str) or value not in choices:
+        raise AlbertineError(f"{file}: {name} {value!r} is not one of {', '.join(choices)}")
+    return choices[value]
+
+
 def whole(options: Mapping[str, Any], name: str, file: str, default: int | None = None) -> int:
     """A whole number from a config."""
-    value = options.get(name, default)
+    value = options.get(name)
+    value = default if value is None else value
     if value is None:
         raise AlbertineError(f"{file}: {name} is missing")
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:

@@ -17,6 +17,7 @@ from albertine.errors import AlbertineError
 
 Kind = Literal["all", "attention", "ffn", "none", "groups", "explicit"]
 Layer = tuple[int, int]  # (attention block, feed-forward block)
+_MOST = 4096  # applications; a config that asks for more is a mistake or a trap
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class Sharing:
 
     def plan(self, depth: int) -> tuple[Layer, ...]:
         """The blocks of every application, first to last, when the encoder runs `depth` layers deep."""
+        if depth * self.inner > _MOST or self.groups > _MOST:
+            raise AlbertineError(
+                f"{depth} layers shared as {str(self)!r} are more than {_MOST} applications of a block"
+            )
         match self.kind:
             case "all":
                 return ((0, 0),) * depth

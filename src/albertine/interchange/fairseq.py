@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from albertine.config import Activation, EncoderConfig
-from albertine.errors import AlbertineError
-from albertine.files import number, whole
+from albertine.errors import AlbertineError, about
+from albertine.files import choice, number, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
 from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
@@ -43,7 +43,8 @@ def read_fairseq(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]
     """A checkpoint that `read_pickle` opened."""
     tensors = tensors_of(value["model"], file)
     slots = {name: slot for name in tensors if (slot := place(name))}
-    config = _config(_settings(value, file), tensors, slots, file).with_(**overrides)
+    with about(file):
+        config = _config(_settings(value, file), tensors, slots, file).with_(**overrides)
     if config.mlm_tied:
         slots = {name: slot for name, slot in slots.items() if slot.ours != "mlm.decoder.weight"}
     skipped = re.compile(r"(version|_float_tensor|embed_positions\._float_tensor|lm_head\.weight)$")
@@ -102,9 +103,7 @@ def _config(
             raise AlbertineError(f"{file}: no {name.split('.')[1]} embedding; not a RoBERTa of fairseq's")
     if settings.get("encoder_normalize_before"):
         raise AlbertineError(f"{file}: encoder_normalize_before is set; only RoBERTa's post-LN graph is read")
-    activation = settings.get("activation_fn", "gelu")
-    if activation not in _ACTIVATIONS:
-        raise AlbertineError(f"{file}: activation_fn {activation!r} is not one of {', '.join(_ACTIVATIONS)}")
+    activation = choice(settings, "activation_fn", str(file), _ACTIVATIONS, "gelu")
     word = ours["embeddings.word.weight"]
     hidden = whole(settings, "encoder_embed_dim", str(file), word.shape[1])
     segments = ours.get("embeddings.segment.weight")
@@ -118,8 +117,8 @@ def _config(
         max_positions=ours["embeddings.position.weight"].shape[0] - _PAD - 1,
         num_types=segments.shape[0] if segments else 0,
         sharing=Sharing("none"),
-        activation=_ACTIVATIONS[activation],
-        mlm_activation=_ACTIVATIONS[activation],
+        activation=activation,
+        mlm_activation=activation,
         projection="none",
         norm_eps=1e-5,
         pooler=False,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from albertine.config import Activation, EncoderConfig
-from albertine.errors import AlbertineError
-from albertine.files import read_json, whole
+from albertine.errors import AlbertineError, about
+from albertine.files import choice, number, read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
 from albertine.interchange.tensorflow import read_bundle
 from albertine.interchange.tensors import Lazy
@@ -77,7 +77,8 @@ def read_google(prefix: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         raise AlbertineError(f"{prefix}.index: {_unknown(variables)}")
     layout = _layout(slots, variables, prefix)
     config_file, options = _config_file(prefix, layout)
-    config = _config(options, layout, config_file, variables, slots).with_(**overrides)
+    with about(config_file):
+        config = _config(options, layout, config_file, variables, slots).with_(**overrides)
     tensors = assemble(variables, slots)
     left_out = [n for n in variables if n not in slots and not _BOOKKEEPING.search(n)]
     checkpoint = Checkpoint(
@@ -183,9 +184,7 @@ def _config(
     hidden = whole(options, "hidden_size", file)
     embedding = whole(options, "embedding_size", file, table.shape[1])
     layers = whole(options, "num_hidden_layers", file)
-    activation = options.get("hidden_act", "gelu")
-    if activation not in ACTIVATIONS:
-        raise AlbertineError(f"{file}: hidden_act {activation!r} is not one of {', '.join(ACTIVATIONS)}")
+    activation = choice(options, "hidden_act", file, ACTIVATIONS, "gelu")
     projected = "embeddings.projection.weight" in ours
     return EncoderConfig(
         vocab_size=whole(options, "vocab_size", file),
@@ -198,15 +197,15 @@ def _config(
         num_types=whole(options, "type_vocab_size", file, 2),
         sharing=_sharing(options, layout, slots, layers, file),
         norm="pre" if layout.brightmart and options.get("ln_type") == "preln" else "post",
-        activation=ACTIVATIONS[activation],
-        mlm_activation=ACTIVATIONS[activation],
+        activation=activation,
+        mlm_activation=activation,
         embedding_space="H" if layout.brightmart else "E",
         projection=("linear" if layout.brightmart else "affine") if projected else "none",
         mlm_head="none" if "mlm.bias" not in ours else "hidden" if layout.brightmart else "embedding",
         pooler="pooler.weight" in ours,
         pair_head="pair.weight" in ours,
-        hidden_dropout=float(options.get("hidden_dropout_prob", 0)),
-        attention_dropout=float(options.get("attention_probs_dropout_prob", 0)),
+        hidden_dropout=number(options, "hidden_dropout_prob", file, 0.0),
+        attention_dropout=number(options, "attention_probs_dropout_prob", file, 0.0),
     )
 
 

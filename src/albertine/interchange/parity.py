@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +115,7 @@ def _transformers(target: Path, ids: Tensor, mask: Tensor, segments: Tensor) -> 
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet() -> Generator[None]:
     """Without transformers' progress bars and remarks; what is missing is checked here."""
     from transformers.utils import logging
 

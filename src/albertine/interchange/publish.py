@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from albertine.errors import AlbertineError
 
 
 @contextmanager
-def published(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def published(target: Path, *, overwrite: bool = False) -> Generator[Path]:
     """A folder to write into; it becomes `target` when the block ends well, and vanishes when not."""
     target = target.absolute()
     if not _free(target) and not overwrite:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from albertine.config import EncoderConfig
-from albertine.errors import AlbertineError
-from albertine.files import number, read_json, whole
+from albertine.config import Activation, EncoderConfig
+from albertine.errors import AlbertineError, about
+from albertine.files import choice, number, read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, assemble, check
 from albertine.interchange.huggingface.names import names
 from albertine.interchange.pickle_file import tensors_of
@@ -22,6 +22,7 @@ from albertine.interchange.tensors import Lazy
 from albertine.sharing import Sharing
 
 _UNILM_SEGMENTS = 6
+_ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}
 
 
 def is_bert_like(value: Mapping[str, Any]) -> bool:
@@ -34,7 +35,8 @@ def read_unilm(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]) 
     config_file, options = _config_file(file)
     notes: list[str] = []
     relaxed = _drop_relaxed_head(tensors, options, notes)
-    config = _config(options, str(config_file), tensors, notes).with_(**overrides)
+    with about(config_file):
+        config = _config(options, str(config_file), tensors, notes).with_(**overrides)
     table = names("bert", config)
     tied = ("position_ids", "predictions.decoder.weight", "predictions.decoder.bias")
     left_out = relaxed + [name for name in tensors if name not in table and not name.endswith(tied)]
@@ -74,13 +76,11 @@ def _drop_relaxed_head(tensors: dict[str, Lazy], options: Mapping[str, Any], not
 
 
 def _config(options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], notes: list[str]) -> EncoderConfig:
-    if options.get("hidden_act", "gelu") not in ("gelu", "relu", "swish"):
-        raise AlbertineError(f"{file}: hidden_act {options['hidden_act']!r} is not one of gelu, relu, swish")
+    activation = choice(options, "hidden_act", file, _ACTIVATIONS, "gelu")
     if any(options.get(extra) for extra in ("num_qkv", "seg_emb", "ffn_type")):
         raise AlbertineError(f"{file}: num_qkv, seg_emb and ffn_type change the graph; they are not supported")
     segments = tensors.get("bert.embeddings.token_type_embeddings.weight")
     num_types = segments.shape[0] if segments is not None else 0
-    activation = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}[options.get("hidden_act", "gelu")]
     unilm = num_types == _UNILM_SEGMENTS
     if unilm and "layer_norm_eps" not in options:
         notes.append("LayerNorm epsilon 1e-5, as UniLM's code has it; its config file does not say")
@@ -95,8 +95,8 @@ def _config(options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], 
         max_positions=whole(options, "max_position_embeddings", file),
         num_types=num_types,
         sharing=Sharing("none"),
-        activation=activation,  # type: ignore[arg-type]
-        mlm_activation=activation,  # type: ignore[arg-type]
+        activation=activation,
+        mlm_activation=activation,
         projection="none",
         norm_eps=number(options, "layer_norm_eps", file, 1e-5 if unilm else 1e-12),
         pooler="bert.pooler.dense.weight" in tensors,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from albertine.errors import AlbertineError
 
 
 @contextmanager
-def guarded(what: str) -> Iterator[None]:
+def guarded(what: str) -> Generator[None]:
     """Turn whatever the tokenizers library raises into one line.
 
     Its panics are no `Exception`, so only a person's interrupt and an exit pass through.

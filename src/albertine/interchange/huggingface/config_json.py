@@ -7,7 +7,7 @@ from typing import Any
 
 from albertine.config import Activation, EncoderConfig, MlmHead
 from albertine.errors import AlbertineError
-from albertine.files import number, whole
+from albertine.files import choice, number, whole
 from albertine.interchange.huggingface.names import Family, albert_groups, stock_plan
 from albertine.sharing import Sharing, explicit
 
@@ -87,10 +87,10 @@ def read_config(options: Mapping[str, Any], file: str, present: Heads) -> Encode
     """Our description of a stock config; which heads there are is told by the tensors."""
     family = _family(options, file)
     _refuse_unsupported(options, file)
-    activation = _activation(options.get("hidden_act", "gelu"), file)
     albert = family == "albert"
-    pad = options.get("pad_token_id", 0)
-    pad = pad if isinstance(pad, int) else 0
+    activation = choice(options, "hidden_act", file, _READ, "gelu_new" if albert else "gelu")
+    dropout = 0.0 if albert else 0.1
+    pad = whole(options, "pad_token_id", file, 1 if family == "roberta" else 0)
     first = pad + 1 if family == "roberta" else 0
     hidden = whole(options, "hidden_size", file)
     positions = whole(options, "max_position_embeddings", file)
@@ -119,8 +119,8 @@ def read_config(options: Mapping[str, Any], file: str, present: Heads) -> Encode
         pair_head=present.pair and present.pooler,
         pad_id=pad,
         first_position=first,
-        hidden_dropout=number(options, "hidden_dropout_prob", file, 0.0),
-        attention_dropout=number(options, "attention_probs_dropout_prob", file, 0.0),
+        hidden_dropout=number(options, "hidden_dropout_prob", file, dropout),
+        attention_dropout=number(options, "attention_probs_dropout_prob", file, dropout),
         initializer_range=number(options, "initializer_range", file, 0.02),
     )
 
@@ -137,16 +137,7 @@ class Heads:
 
 
 def _family(options: Mapping[str, Any], file: str) -> Family:
-    kind = options.get("model_type")
-    if kind not in FAMILIES:
-        raise AlbertineError(f"{file}: model_type {kind!r} is not one of {', '.join(FAMILIES)}")
-    return FAMILIES[kind]
-
-
-def _activation(name: Any, file: str) -> Activation:
-    if name not in _READ:
-        raise AlbertineError(f"{file}: hidden_act {name!r} is not one of {', '.join(_READ)}")
-    return _READ[name]
+    return choice(options, "model_type", file, FAMILIES, "none")
 
 
 def _refuse_unsupported(options: Mapping[str, Any], file: str) -> None:

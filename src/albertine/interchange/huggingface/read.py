@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from albertine.errors import AlbertineError
+from albertine.errors import AlbertineError, about
 from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
 from albertine.interchange.huggingface.config_json import FAMILIES, Heads, read_config
@@ -37,7 +37,8 @@ def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     family = FAMILIES.get(str(options.get("model_type")))
     tensors = _modern(read_weights(folder), family)
     heads = Heads(set(tensors), tied=_tied(tensors, family, options))
-    config = read_config(options, str(config_file), heads).with_(**overrides)
+    with about(config_file):
+        config = read_config(options, str(config_file), heads).with_(**overrides)
     assert family is not None  # read_config refuses unknown model types
     table = names(family, config)
     left_out = [n for n in tensors if n not in table and not n.endswith((*_BUFFERS, "decoder.weight", "decoder.bias"))]
