@@ -16,7 +16,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 def provenance() -> dict[str, str]:
     """Commit, machine, versions and command: the columns that end every row."""
     return {
-        "commit": _commit(),
+        "commit": _COMMIT,
         "machine": _machine(),
         "torch": metadata.version("torch"),
         "command": "python " + " ".join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
@@ -52,3 +52,6 @@ def _machine() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     return f"{cpu}, {torch.get_num_threads()} threads"
+
+
+_COMMIT = _commit()  # of the code as it was when the run began

@@ -11,10 +11,6 @@ backward pass is exact, and the peak is that of a perfect allocator. Both write 
 from __future__ import annotations
 
 import argparse
-import csv
-import platform
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -26,6 +22,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from common import write_results
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
@@ -38,7 +35,6 @@ from albertine.plan.job import Job
 from albertine.plan.memory import surviving_copies, training
 from albertine.presets import preset
 
-RESULTS = Path(__file__).parent / "results"
 CASES: list[tuple[str, int, int, str, bool]] = [
     # model, batch, length, precision, checkpointing
     ("albert-base-v2", 128, 512, "bfloat16", False),
@@ -235,13 +231,8 @@ def forecast_saved(job: Job) -> int:
     return activations.everything(job) + surviving_copies(job)
 
 
-def commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() if found.returncode == 0 else ""
-
-
 def compare(
-    what: str, measure: Callable[[Job], int], forecast: Callable[[Job], int], machine: str, room: float = inf
+    what: str, measure: Callable[[Job], int], forecast: Callable[[Job], int], room: float = inf
 ) -> list[dict[str, Any]]:
     """One row a case that the machine has room for."""
     rows = []
@@ -268,10 +259,6 @@ def compare(
                 "forecast_bytes": said,
                 "measured_bytes": seen,
                 "error_percent": round(100 * error, 3),
-                "machine": machine,
-                "torch": torch.__version__,
-                "commit": commit(),
-                "command": " ".join(["python", *sys.argv]),
             }
         )
     errors = [abs(row["error_percent"]) for row in rows]
@@ -282,26 +269,17 @@ def compare(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traced", action="store_true", help="trace the steps even where a GPU is at hand")
-    on_gpu = torch.cuda.is_available() and not parser.parse_args().traced
+    traced = parser.parse_args().traced or not torch.cuda.is_available()
 
     def peak(job: Job) -> int:
         return training(job).peak
 
-    if on_gpu:
-        path = RESULTS / "memory_forecast.csv"
-        room = torch.cuda.get_device_properties(0).total_memory
-        rows = compare("measured peak", measured_peak, peak, torch.cuda.get_device_name(), room)
+    if traced:
+        rows = compare("saved tensors", saved_bytes, forecast_saved) + compare("traced peak", traced_peak, peak)
+        print(write_results("memory_saved_tensors", rows))
     else:
-        path = RESULTS / "memory_saved_tensors.csv"
-        machine = f"{platform.machine()} CPU, traced"
-        rows = compare("saved tensors", saved_bytes, forecast_saved, machine)
-        rows += compare("traced peak", traced_peak, peak, machine)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"wrote {path}")
+        room = torch.cuda.get_device_properties(0).total_memory
+        print(write_results("memory_forecast", compare("measured peak", measured_peak, peak, room)))
 
 
 if __name__ == "__main__":
