@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from math import inf
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from common import write_results
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
@@ -34,6 +32,7 @@ from albertine.plan import activations
 from albertine.plan.job import Job
 from albertine.plan.memory import surviving_copies, training
 from albertine.presets import preset
+from common import write_results
 
 CASES: list[tuple[str, int, int, str, bool]] = [
     # model, batch, length, precision, checkpointing

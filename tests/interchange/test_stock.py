@@ -16,6 +16,7 @@ from albertine.interchange.folder import read_folder, write_folder
 from albertine.interchange.huggingface.read import read_huggingface
 from albertine.interchange.huggingface.stock import stock_form
 from albertine.interchange.parity import compare
+from albertine.interchange.recognise import read_checkpoint
 from albertine.interchange.stock_forward import StockForward
 from tests.support.models import BERT, BRIGHTMART, EXPRESSIBLE, PRE, ROBERTA, config, random_model, tokens
 
@@ -218,6 +219,32 @@ def test_older_key_layouts(tmp_path: Path) -> None:
         checkpoint = read_huggingface(folder, {})
         assert checkpoint.left_out == []
         assert torch.equal(checkpoint.tensors["embeddings.norm.weight"].read(), stock.bert.embeddings.LayerNorm.weight)
+
+
+@pytest.mark.parametrize("name", ["albert", "bert headless", "bert", "roberta"])
+def test_configs_from_before_they_named_their_model(name: str, tmp_path: Path) -> None:
+    kind, options = STOCK[name]
+    stock = kind(options).eval()
+    save_stock(stock, tmp_path / "in", "bin")
+    settings = json.loads((tmp_path / "in" / "config.json").read_text())
+    for newer in ("model_type", "architectures", "transformers_version"):
+        del settings[newer]
+    (tmp_path / "in" / "config.json").write_text(json.dumps(settings))
+    checkpoint = read_checkpoint(tmp_path / "in")
+    ids, mask, segments = tokens({**(ROBERTA if name == "roberta" else BERT)})
+    with torch.inference_mode():
+        theirs = stock.base_model(ids, attention_mask=mask, token_type_ids=segments).last_hidden_state
+        ours = build(checkpoint)(ids, mask, segments).states_BTH
+    assert float((theirs - ours)[mask.bool()].abs().max()) <= TOLERANCE
+
+
+def test_stock_auto_classes_open_what_we_write(tmp_path: Path) -> None:
+    for name in ("albert", "bert", "roberta", "pre-LN"):
+        options, _ = EXPRESSIBLE[name]
+        write_folder(snapshot(random_model(options), Path("memory")), tmp_path / name)
+        for auto in (transformers.AutoModelForMaskedLM, transformers.AutoModelForPreTraining, transformers.AutoModel):
+            model, report = auto.from_pretrained(tmp_path / name, output_loading_info=True)
+            assert {key for key in report["missing_keys"] if "pooler" not in key} == set(), type(model)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

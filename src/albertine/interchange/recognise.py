@@ -14,7 +14,7 @@ from albertine.interchange.folder import MANIFEST, read_folder
 from albertine.interchange.google import read_google
 from albertine.interchange.huggingface.read import read_huggingface
 from albertine.interchange.pickle_file import read_pickle
-from albertine.interchange.unilm import is_bert_like, read_unilm
+from albertine.interchange.unilm import UNILM_SEGMENTS, is_bert_like, read_unilm
 
 
 def read_checkpoint(path: Path, overrides: Mapping[str, Any] | None = None) -> Checkpoint:
@@ -38,7 +38,7 @@ def _folder(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         if overrides:
             raise AlbertineError(f"{folder / MANIFEST}: says exactly what this encoder is; nothing to correct")
         return read_folder(folder)
-    if (folder / "config.json").is_file() and "model_type" in read_json(folder / "config.json"):
+    if _is_huggingface(folder):
         return read_huggingface(folder, overrides)
     indexes = sorted([*folder.glob("*.index"), *folder.glob("variables/variables.index")])
     if len(indexes) == 1:
@@ -51,6 +51,17 @@ def _folder(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     if len(pickles) > 1:
         raise AlbertineError(f"{folder}: several checkpoints ({_listed(pickles)}); name one of them")
     raise AlbertineError(f"{folder}: no checkpoint that is known (Hugging Face, TensorFlow 1, fairseq, UniLM)")
+
+
+def _is_huggingface(folder: Path) -> bool:
+    """A config.json that names its model, or one from before configs did, beside weights of the usual name."""
+    if not (folder / "config.json").is_file():
+        return False
+    options = read_json(folder / "config.json")
+    if "model_type" in options:
+        return True
+    usual = ("model.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json")
+    return options.get("type_vocab_size") != UNILM_SEGMENTS and any((folder / name).is_file() for name in usual)
 
 
 def _listed(files: list[Path]) -> str:

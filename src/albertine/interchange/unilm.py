@@ -21,7 +21,7 @@ from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
 from albertine.sharing import Sharing
 
-_UNILM_SEGMENTS = 6
+UNILM_SEGMENTS = 6
 _ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}
 
 
@@ -40,7 +40,7 @@ def read_unilm(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]) 
     table = names("bert", config)
     tied = ("position_ids", "predictions.decoder.weight", "predictions.decoder.bias")
     left_out = relaxed + [name for name in tensors if name not in table and not name.endswith(tied)]
-    source = "UniLM" if config.num_types == _UNILM_SEGMENTS else "PyTorch, BERT's keys"
+    source = "UniLM" if config.num_types == UNILM_SEGMENTS else "PyTorch, BERT's keys"
     checkpoint = Checkpoint(
         config, assemble(tensors, table), source, file, _vocabulary(file), notes=notes, left_out=left_out
     )
@@ -81,7 +81,7 @@ def _config(options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], 
         raise AlbertineError(f"{file}: num_qkv, seg_emb and ffn_type change the graph; they are not supported")
     segments = tensors.get("bert.embeddings.token_type_embeddings.weight")
     num_types = segments.shape[0] if segments is not None else 0
-    unilm = num_types == _UNILM_SEGMENTS
+    unilm = num_types == UNILM_SEGMENTS
     if unilm and "layer_norm_eps" not in options:
         notes.append("LayerNorm epsilon 1e-5, as UniLM's code has it; its config file does not say")
     hidden = whole(options, "hidden_size", file)

@@ -33,9 +33,11 @@ _HEADS = (
 def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     """A directory that `transformers` wrote, or one of its many imitators."""
     config_file = folder / "config.json"
-    options = read_json(config_file)
-    family = FAMILIES.get(str(options.get("model_type")))
-    tensors = _modern(read_weights(folder), family)
+    options, raw = read_json(config_file), read_weights(folder)
+    if "model_type" not in options:
+        options["model_type"] = _kind_by_names(raw)
+    family = FAMILIES.get(str(options["model_type"]))
+    tensors = _modern(raw, family)
     heads = Heads(set(tensors), tied=_tied(tensors, family, options))
     with about(config_file):
         config = read_config(options, str(config_file), heads).with_(**overrides)
@@ -52,6 +54,15 @@ def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         left_out=left_out,
     )
     return check(checkpoint, table, str(config_file))
+
+
+def _kind_by_names(tensors: Mapping[str, Lazy]) -> str | None:
+    """Configs before transformers 2.3 do not say which model they describe; the tensors' names do."""
+    if any("albert_layer_groups" in name for name in tensors):
+        return "albert"
+    if any(name.startswith(("roberta.", "lm_head.")) for name in tensors):
+        return "roberta"
+    return "bert" if any("encoder.layer.0.attention.self.query" in name for name in tensors) else None
 
 
 def read_weights(folder: Path) -> dict[str, Lazy]:
