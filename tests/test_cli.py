@@ -108,7 +108,8 @@ class TestConvert:
         done = run("convert", FOLDER / "albert_zh", tmp_path / "out", "--json")
         found = json.loads(done.stdout)
         assert found["stock"] == "bert"
-        assert found["parity"]["states"] <= 1e-5
+        assert found["parity"]["parts"]["states"]["largest"] <= 1e-5
+        assert found["parity"]["holds"] is True
 
     def test_what_stock_cannot_compute_and_our_own_format(self, tmp_path: Path) -> None:
         fails("convert", FOLDER / "albert_zh_preln", tmp_path / "out", says="--to albertine")

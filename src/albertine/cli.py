@@ -158,9 +158,9 @@ def convert(
         overrides={name: value for name, value in overrides.items() if value is not None},
     )
     if as_json:
-        print(json.dumps(asdict(done), default=str, indent=2))
+        print(json.dumps(done.to_dict(), indent=2))
     else:
-        from albertine.report import show_conversion
+        from albertine.interchange.show import show_conversion
 
         show_conversion(done)
 

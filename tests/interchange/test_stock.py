@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from albertine.errors import AlbertineError
 from albertine.interchange.checkpoint import build, snapshot
+from albertine.interchange.convert import convert
 from albertine.interchange.folder import read_folder, write_folder
 from albertine.interchange.huggingface.read import read_huggingface
 from albertine.interchange.huggingface.stock import stock_form
@@ -35,10 +36,11 @@ def written(request: pytest.FixtureRequest, tmp_path: Path):
 
 def test_transformers_computes_the_same(written) -> None:
     _, model, folder = written
-    proof = compare(snapshot(model, Path("memory")), folder)
+    source = snapshot(model, Path("memory"))
+    proof = compare(source, folder, stock_form(source.config))
     assert proof.by.startswith("transformers")
     assert proof.worst <= TOLERANCE
-    assert (proof.words is None) == (model.mlm is None)
+    assert ("masked words" in proof.parts) == (model.mlm is not None)
 
 
 def test_our_own_stock_code_computes_the_same(written) -> None:
@@ -169,8 +171,9 @@ def test_models_that_transformers_wrote(name: str, form: str, tmp_path: Path) ->
     save_stock(stock, tmp_path / "in", form)
     checkpoint = read_huggingface(tmp_path / "in", {})
     assert checkpoint.left_out == []
-    write_folder(checkpoint, tmp_path / "out")
-    assert compare(checkpoint, tmp_path / "out").worst <= TOLERANCE
+    form = write_folder(checkpoint, tmp_path / "out")
+    assert form is not None
+    assert compare(checkpoint, tmp_path / "out", form).worst <= TOLERANCE
     original = stock.state_dict()
     again = kind.from_pretrained(tmp_path / "out").state_dict()
     assert original.keys() == again.keys()
@@ -262,3 +265,48 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
         write_folder(checkpoint, tmp_path / name)
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+class TestTheProofItself:
+    """Targets that were damaged after writing: the proof has to notice each of them."""
+
+    @pytest.mark.parametrize("by", ["transformers", "our stock code"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "predictions.bias",
+            "sop_classifier.classifier.bias",
+            "albert.pooler.bias",
+            "albert.embeddings.position_embeddings.weight",
+            "albert.encoder.albert_layer_groups.0.albert_layers.0.ffn.bias",
+        ],
+    )
+    @pytest.mark.parametrize("value", [float("nan"), 3.0])
+    def test_one_wrong_number(self, by: str, name: str, value: float, tmp_path: Path, monkeypatch) -> None:
+        if by == "our stock code":
+            monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        source = snapshot(random_model({}), Path("memory"))
+        form = write_folder(source, tmp_path / "out")
+        assert form is not None
+        tensors = load_file(tmp_path / "out" / "model.safetensors")
+        tensors[name].view(-1)[-1] += value
+        save_file(tensors, tmp_path / "out" / "model.safetensors", metadata={"format": "pt"})
+        assert not compare(source, tmp_path / "out", form).holds
+
+    def test_a_target_without_its_heads(self, tmp_path: Path) -> None:
+        source = snapshot(random_model({}), Path("memory"))
+        form = write_folder(source, tmp_path / "out")
+        assert form is not None
+        options = json.loads((tmp_path / "out" / "config.json").read_text())
+        for stock in ("AlbertModel", "AlbertForMaskedLM"):
+            (tmp_path / "out" / "config.json").write_text(json.dumps(options | {"architectures": [stock]}))
+            with pytest.raises(AlbertineError, match="does not know|computes no"):
+                compare(source, tmp_path / "out", form)
+
+    def test_a_source_with_a_nan_in_a_head_is_not_written(self, tmp_path: Path) -> None:
+        model = random_model({})
+        model.mlm.bias.data[3] = float("nan")
+        source = snapshot(model, Path("memory"))
+        write_folder(source, tmp_path / "in", to="albertine")
+        with pytest.raises(AlbertineError, match="not written"):
+            convert(tmp_path / "in", tmp_path / "out")

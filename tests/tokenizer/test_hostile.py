@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from albertine.errors import AlbertineError
-from albertine.interchange.protobuf import fields
+from albertine.protobuf import fields
 from albertine.tokenizer import Tokenizer
 from tests.tokenizer.samples import block, number, piece, spiece_model, varint
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from albertine.errors import AlbertineError
 from albertine.interchange.checkpoint import Checkpoint
-from albertine.interchange.folder import Format, write_folder
-from albertine.interchange.parity import TOLERANCE, Parity
+from albertine.interchange.folder import Format, read_folder, write_folder
+from albertine.interchange.huggingface.stock import StockForm
+from albertine.interchange.parity import TOLERANCE, Gap, Parity, compare
 from albertine.interchange.recognise import read_checkpoint
 from albertine.model.shapes import count
 from albertine.tokenizer import Tokenizer
@@ -32,6 +35,13 @@ class Conversion:
     notes: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
+    def to_dict(self) -> dict[str, Any]:
+        """For `--json`, with the proof's verdict spelled out."""
+        found = {**asdict(self), "target": str(self.target)}
+        if self.parity is not None:
+            found["parity"] |= {"worst": self.parity.worst, "tolerance": TOLERANCE, "holds": self.parity.holds}
+        return found
+
 
 def convert(
     source: Path,
@@ -49,18 +59,22 @@ def convert(
     fitting = load_tokenizer(checkpoint, tokenizer)
     proof: list[Parity] = []
 
-    def prove(work: Path) -> None:
-        from albertine.interchange.parity import compare
-
-        proof.append(compare(checkpoint, work))
+    def prove(work: Path, form: StockForm | None) -> None:
+        proof.append(compare(checkpoint, work, form) if form else compare_bytes(checkpoint, work))
         if not proof[0].holds:
             raise AlbertineError(
                 f"{target}: not written, because it would not compute what {source} computes: largest "
                 f"difference {proof[0].worst:.2e} against {proof[0].by}, tolerance {TOLERANCE:g}"
             )
 
-    inspect = prove if parity and to == "huggingface" else None
-    form = write_folder(checkpoint, target, tokenizer=fitting, to=to, overwrite=overwrite, before_publishing=inspect)
+    form = write_folder(
+        checkpoint,
+        target,
+        tokenizer=fitting,
+        to=to,
+        overwrite=overwrite,
+        before_publishing=prove if parity else None,
+    )
     return Conversion(
         checkpoint.source,
         target,
@@ -73,6 +87,15 @@ def convert(
         checkpoint.notes + (form.notes if form else []) + (fitting.notes if fitting else []),
         checkpoint.left_out,
     )
+
+
+def compare_bytes(checkpoint: Checkpoint, work: Path) -> Parity:
+    """Our own format holds the tensors themselves: they are read back and compared as they stand."""
+    back = read_folder(work)
+    same = back.config == checkpoint.config
+    for name, lazy in checkpoint.tensors.items():
+        same = same and torch.equal(lazy.read(), back.tensors[name].read())
+    return Parity("the tensors read back", {"bytes": Gap(0.0 if same else float("inf"), 0.0)})
 
 
 def load_tokenizer(checkpoint: Checkpoint, given: Path | None = None) -> Tokenizer | None:

@@ -40,7 +40,7 @@ def write_folder(
     tokenizer: Tokenizer | None = None,
     to: Format = "huggingface",
     overwrite: bool = False,
-    before_publishing: Callable[[Path], None] | None = None,
+    before_publishing: Callable[[Path, StockForm | None], None] | None = None,
 ) -> StockForm | None:
     """Publish the checkpoint as a directory; how it was expressed for `transformers`, when it was."""
     form = stock_form(checkpoint.config) if to == "huggingface" else None
@@ -58,7 +58,7 @@ def write_folder(
             _write_pooling(checkpoint.pooling, checkpoint.config.hidden_size, work)
         _write_manifest(checkpoint, form, work, hashes)
         if before_publishing is not None:
-            before_publishing(work)
+            before_publishing(work, form)
     return form
 
 

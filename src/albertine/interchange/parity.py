@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 
 import torch
@@ -15,11 +16,26 @@ from albertine.errors import AlbertineError
 from albertine.files import read_json
 from albertine.interchange.checkpoint import Checkpoint, build
 from albertine.interchange.huggingface.config_json import has_pretraining_heads
-from albertine.interchange.stock_forward import StockForward, StockOutput
+from albertine.interchange.huggingface.stock import StockForm
+from albertine.interchange.stock_forward import StockForward
 from albertine.model.model import Model
 
-# Largest absolute difference that float32 accounts for; logits of wide models scale with their width.
+# Largest difference that float32 accounts for, as a share of the largest magnitude compared, if that is above 1.
 TOLERANCE = 1e-5
+
+Parts = dict[str, Tensor]  # what a model computes, by the name it has in the report
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far apart two computations of one part were."""
+
+    largest: float
+    magnitude: float  # of the largest number compared
+
+    @property
+    def holds(self) -> bool:
+        return isfinite(self.magnitude) and self.largest <= TOLERANCE * max(1.0, self.magnitude)
 
 
 @dataclass(frozen=True)
@@ -27,91 +43,123 @@ class Parity:
     """What was compared, by what, and how far apart the two computations were."""
 
     by: str  # "transformers 5.23.0", or "albertine's stock forward pass"
-    states: float
-    words: float | None
-    pairs: float | None
-    scale: float  # the largest magnitude compared; the tolerance is relative to it above 1
+    parts: dict[str, Gap]
 
     @property
     def worst(self) -> float:
-        return max(x for x in (self.states, self.words, self.pairs) if x is not None)
+        gaps = [gap.largest for gap in self.parts.values()]
+        return max(gaps) if all(map(isfinite, gaps)) else float("nan")
 
     @property
     def holds(self) -> bool:
-        return self.worst <= TOLERANCE * max(1.0, self.scale)  # a NaN compares as False: it does not hold
+        return all(gap.holds for gap in self.parts.values())
 
 
-def compare(source: Checkpoint, target: Path, *, batch: int = 2, length: int = 24) -> Parity:
+@dataclass(frozen=True)
+class _Input:
+    """Random tokens: a short batch with padding and segments, and one sequence over every position."""
+
+    ids_BT: Tensor
+    mask_BT: Tensor
+    segments_BT: Tensor
+    long_1P: Tensor
+
+
+def compare(source: Checkpoint, target: Path, form: StockForm) -> Parity:
     """Run the source by our model and the target by stock code on the same random tokens, in float32."""
-    torch.manual_seed(0)
+    given = _input(source)
+    with torch.inference_mode():
+        ours = _ours(build(source, torch.float32), given)
+        by, theirs = _stock(target, given)
+    if "pair.weight" in form.kept:
+        ours.pop("pairs", None)  # a head that the stock model has no place for, said so in the form's notes
+    lost = ours.keys() - theirs.keys()
+    if lost:
+        raise AlbertineError(f"{by} computes no {', '.join(sorted(lost))} from what was written")
+    gaps = {name: Gap(_largest(ours[name] - theirs[name]), _largest(ours[name])) for name in ours}
+    return Parity(by, gaps)
+
+
+def _largest(values: Tensor) -> float:
+    return float(values.abs().max())
+
+
+def _input(source: Checkpoint, batch: int = 2, length: int = 24) -> _Input:
+    generator = torch.Generator().manual_seed(0)
     config = source.config
     length = min(length, config.max_positions)
-    ids = torch.randint(0, config.vocab_size, (batch, length))
-    ids[ids == config.pad_id] = (config.pad_id + 1) % config.vocab_size
-    mask = torch.ones_like(ids)
-    mask[-1, 2 * length // 3 :] = 0
+
+    def draw(*shape: int) -> Tensor:
+        ids = torch.randint(0, config.vocab_size, shape, generator=generator)
+        return torch.where(ids == config.pad_id, (config.pad_id + 1) % config.vocab_size, ids)
+
+    ids, mask = draw(batch, length), torch.ones(batch, length, dtype=torch.long)
+    mask[-1, max(1, 2 * length // 3) :] = 0
     ids[mask == 0] = config.pad_id
-    segments = (torch.arange(length) > length // 2).long().expand_as(ids) if config.num_types > 1 else ids * 0
-    with torch.inference_mode():
-        ours = _ours(build(source, torch.float32), ids, mask, segments)
-        by, theirs = _stock(target, ids, mask, segments)
-    real = mask.bool()
-    pairs = None if ours.pairs_B2 is None else _difference(ours.pairs_B2, theirs.pairs_B2)
-    words = (
-        None if ours.words_BTV is None or theirs.words_BTV is None else (ours.words_BTV[real], theirs.words_BTV[real])
-    )
-    return Parity(
-        by,
-        _gap(ours.states_BTH[real], theirs.states_BTH[real]),
-        None if words is None else _gap(*words),
-        pairs,
-        float(ours.states_BTH[real].abs().max() if words is None else words[0].abs().max()),
-    )
+    segments = (torch.arange(length) % max(config.num_types, 1)).sort().values.expand_as(ids)
+    return _Input(ids, mask, segments, draw(1, config.max_positions))
 
 
-def _gap(left: Tensor, right: Tensor) -> float:
-    return float((left - right).abs().max())
+def _ours(model: Model, given: _Input) -> Parts:
+    real = given.mask_BT.bool()
+    states = model(given.ids_BT, given.mask_BT, given.segments_BT, pack=False).states_BTH
+    parts = {"embeddings": model.embedding_output(given.long_1P), "states": states[real]}
+    if model.mlm is not None:
+        parts["masked words"] = model.masked_words(states, real.flatten().nonzero().squeeze(1))
+    if model.pair is not None:
+        parts["pairs"] = model.pairs(states)
+    return parts
 
 
-def _difference(left: Tensor, right: Tensor | None) -> float | None:
-    return None if right is None else _gap(left, right)
-
-
-def _ours(model: Model, ids: Tensor, mask: Tensor, segments: Tensor) -> StockOutput:
-    states = model(ids, mask, segments, pack=False).states_BTH
-    everywhere = torch.arange(ids.numel())
-    words = model.masked_words(states, everywhere).view(*ids.shape, -1) if model.mlm is not None else None
-    return StockOutput(states, words, model.pairs(states) if model.pair is not None else None)
-
-
-def _stock(target: Path, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[str, StockOutput]:
+def _stock(target: Path, given: _Input) -> tuple[str, Parts]:
     if importlib.util.find_spec("transformers") is None:
-        return "albertine's stock forward pass", StockForward(target)(ids, mask, segments)
-    return _transformers(target, ids, mask, segments)
+        return "albertine's stock forward pass", _by_hand(target, given)
+    return _by_transformers(target, given)
 
 
-def _transformers(target: Path, ids: Tensor, mask: Tensor, segments: Tensor) -> tuple[str, StockOutput]:
+def _by_hand(target: Path, given: _Input) -> Parts:
+    stock, real = StockForward(target), given.mask_BT.bool()
+    out = stock(given.ids_BT, given.mask_BT, given.segments_BT)
+    parts = {"embeddings": stock.embed(given.long_1P, torch.zeros_like(given.long_1P)), "states": out.states_BTH[real]}
+    if out.words_BTV is not None:
+        parts["masked words"] = out.words_BTV[real]
+    if out.pairs_B2 is not None:
+        parts["pairs"] = out.pairs_B2
+    return parts
+
+
+def _by_transformers(target: Path, given: _Input) -> tuple[str, Parts]:
     import transformers
 
     options = read_json(target / "config.json")
-    stock = getattr(transformers, options["architectures"][0])
+    model = _load(getattr(transformers, options["architectures"][0]), target)
+    real = given.mask_BT.bool()
+    segments = given.segments_BT if options["type_vocab_size"] > 1 else torch.zeros_like(given.segments_BT)
+    tokens = {"input_ids": given.ids_BT, "attention_mask": given.mask_BT, "token_type_ids": segments}
+    base = model.base_model
+    parts = {
+        "embeddings": base.embeddings(input_ids=given.long_1P, token_type_ids=torch.zeros_like(given.long_1P)),
+        "states": base(**tokens).last_hidden_state[real],
+    }
+    if has_pretraining_heads(options):
+        out = model(**tokens)
+        parts["masked words"] = next(out[name] for name in ("prediction_logits", "logits") if name in out)[real]
+        pairs = [out[name] for name in ("sop_logits", "seq_relationship_logits") if name in out]
+        parts |= {"pairs": pairs[0]} if pairs else {}
+    return f"transformers {transformers.__version__}", parts
+
+
+def _load(stock: type, target: Path) -> torch.nn.Module:
+    """The stock model, if every one of its tensors is in the file and every one of the file's is in it."""
     with _quiet():
-        model, report = stock.from_pretrained(
+        model, report = stock.from_pretrained(  # type: ignore[attr-defined]
             str(target), dtype=torch.float32, output_loading_info=True, attn_implementation="eager"
         )
-    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
-    if missing:
-        raise AlbertineError(f"stock transformers misses {missing[0]} ({len(missing)} tensors) in what was written")
-    if options["type_vocab_size"] == 1:
-        segments = torch.zeros_like(segments)
-    out = model.eval()(input_ids=ids, attention_mask=mask, token_type_ids=segments, output_hidden_states=True)
-    by = f"transformers {transformers.__version__}"
-    if not has_pretraining_heads(options):
-        return by, StockOutput(out.last_hidden_state)
-    pairs = next((out[k] for k in ("sop_logits", "seq_relationship_logits") if k in out), None)
-    words = next(out[k] for k in ("prediction_logits", "logits") if k in out)
-    states = model.base_model(input_ids=ids, attention_mask=mask, token_type_ids=segments).last_hidden_state
-    return by, StockOutput(states, words, pairs)
+    for fault, names in (("misses", report["missing_keys"]), ("does not know", report["unexpected_keys"])):
+        wrong = sorted(name for name in names if "pooler" not in name)  # its masked-word classes go without
+        if wrong:
+            raise AlbertineError(f"stock transformers {fault} {wrong[0]} ({len(wrong)} tensors) in what was written")
+    return model.eval()
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class StockForward:
         self.act: Callable[[Tensor], Tensor] = acts[self.config["hidden_act"]]
 
     def __call__(self, ids_BT: Tensor, mask_BT: Tensor, segments_BT: Tensor) -> StockOutput:
-        states = self._embed(ids_BT, segments_BT)
+        states = self.embed(ids_BT, segments_BT)
         bias = torch.where(mask_BT.bool(), 0.0, -torch.inf)[:, None, None, :]
         body = {"albert": self._albert, "megatron-bert": self._megatron}.get(self.kind, self._bert)
         states = body(states, bias)
@@ -56,7 +56,7 @@ class StockForward:
         weight, bias = self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
         return F.layer_norm(x, x.shape[-1:], weight, bias, self.config["layer_norm_eps"])
 
-    def _embed(self, ids: Tensor, segments: Tensor) -> Tensor:
+    def embed(self, ids: Tensor, segments: Tensor) -> Tensor:
         at = f"{self.prefix}embeddings."
         pad = self.config["pad_token_id"]
         positions = torch.arange(ids.shape[1]).expand_as(ids)

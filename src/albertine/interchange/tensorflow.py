@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from albertine.errors import AlbertineError
-from albertine.interchange.protobuf import fields, varint
 from albertine.interchange.tensors import Lazy
 from albertine.model.shapes import Shape
+from albertine.protobuf import fields, varint
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48  # two block handles, padded, and the magic number

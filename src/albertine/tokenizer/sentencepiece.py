@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from albertine.errors import AlbertineError
-from albertine.interchange.protobuf import fields
+from albertine.protobuf import fields
 from albertine.tokenizer.untrusted import longest_replacement
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)

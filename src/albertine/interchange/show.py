@@ -28,7 +28,5 @@ def _next(done: Conversion) -> str:
 def _parity(done: Conversion) -> str:
     if done.parity is None:
         return "parity: not checked"
-    p = done.parity
-    parts = {"states": p.states, "masked words": p.words, "pairs": p.pairs}
-    shown = ", ".join(f"{name} {gap:.1e}" for name, gap in parts.items() if gap is not None)
-    return f"parity with {p.by} on random input: largest difference {p.worst:.1e} ({shown})"
+    shown = ", ".join(f"{name} {gap.largest:.1e}" for name, gap in done.parity.parts.items())
+    return f"parity with {done.parity.by}: largest difference {done.parity.worst:.1e} ({shown})"

@@ -1,0 +1,1 @@
+"""Checkpoints of every format that is known → our names → directories that stock libraries open."""
