@@ -136,7 +136,7 @@ class TestConvert:
     def test_errors(self, tmp_path: Path, saved: Path) -> None:
         fails("convert", tmp_path / "none", tmp_path / "out", says="no such file")
         fails("convert", FOLDER / "xlnet_memory", tmp_path / "out", says="XLNet")
-        fails("convert", FOLDER / "bert", saved, says="--overwrite")
+        fails("convert", FOLDER / "bert", saved, says="overwrite")
         fails("convert", FOLDER / "bert", tmp_path / "out", "--heads", "5", says="not a multiple")
         fails("convert", saved, tmp_path / "out", "--heads", "2", says="nothing to correct")
         assert list(tmp_path.iterdir()) == []

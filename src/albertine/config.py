@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from albertine.errors import AlbertineError, did_you_mean
-from albertine.sharing import Sharing
+from albertine.sharing import MOST, Sharing
 
 Activation = Literal["gelu_tanh", "gelu_erf", "relu", "swish"]
 NormOrder = Literal["post", "pre"]
@@ -59,6 +59,8 @@ class EncoderConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 2**31:
                 raise AlbertineError(f"{name} has to be a positive whole number, not {value!r}")
+        if self.num_layers > MOST:
+            raise AlbertineError(f"num_layers {self.num_layers} is more than {MOST}")
         for name in ("num_types", "pad_id", "first_position"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise AlbertineError(f"{name} has to be a whole number from 0, not {getattr(self, name)!r}")
@@ -72,6 +74,8 @@ class EncoderConfig:
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value < 1:
                 raise AlbertineError(f"{name} has to lie in [0, 1), not {value!r}")
+        if self.pad_id >= self.vocab_size:
+            raise AlbertineError(f"pad_id {self.pad_id} is no row of a table of {self.vocab_size}")
         if self.hidden_size % self.num_heads:
             raise AlbertineError(f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}")
         if self.projection == "none" and self.embedding_size != self.hidden_size:

@@ -27,9 +27,10 @@ from torch import Tensor
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
 from albertine.hub import resolve
-from albertine.interchange.checkpoint import Pooling, build, snapshot
+from albertine.interchange.checkpoint import build, snapshot
 from albertine.interchange.convert import load_tokenizer
 from albertine.interchange.folder import Format, write_folder
+from albertine.interchange.pooling import Pooling
 from albertine.interchange.recognise import read_checkpoint
 from albertine.model.model import Model
 from albertine.tokenizer import Tokenizer

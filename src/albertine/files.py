@@ -56,14 +56,16 @@ def choice(options: Mapping[str, Any], name: str, file: str, choices: Mapping[st
     return choices[value]
 
 
-def whole(options: Mapping[str, Any], name: str, file: str, default: int | None = None) -> int:
-    """A whole number from a config."""
+def whole(
+    options: Mapping[str, Any], name: str, file: str, default: int | None = None, *, most: int = 2**31 - 1
+) -> int:
+    """A whole number from a config, small enough to be meant."""
     value = options.get(name)
     value = default if value is None else value
     if value is None:
         raise AlbertineError(f"{file}: {name} is missing")
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**31:
-        raise AlbertineError(f"{file}: {name} has to be a whole number, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise AlbertineError(f"{file}: {name} has to be a whole number up to {most}, not {str(value)[:40]}")
     return value
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from albertine.errors import AlbertineError
 
 # What a checkpoint is made of; code, other frameworks' weights and pictures stay where they are.
-_WANTED = ["*.json", "*.safetensors", "*.bin", "*.txt", "*.model", "*.bpe", "1_Pooling/*"]
+_WANTED = ["*.json", "*.safetensors", "pytorch_model*.bin", "*.txt", "*.model", "*.bpe"]
+_UNWANTED = ["onnx/*", "openvino/*", "coreml/*", "rust_model*", "flax_model*", "tf_model*"]
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
@@ -21,7 +22,9 @@ def resolve(path_or_id: str | Path) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     try:
-        return Path(snapshot_download(str(path_or_id), allow_patterns=_WANTED))
+        return Path(snapshot_download(str(path_or_id), allow_patterns=_WANTED, ignore_patterns=_UNWANTED))
+    except ValueError as error:
+        raise AlbertineError(f"{path_or_id}: no such path here, and not an id of the hub") from error
     except RepositoryNotFoundError as error:
         raise AlbertineError(f"{path_or_id}: no such path here, and no such model on the hub") from error
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:

@@ -17,7 +17,7 @@ from albertine.errors import AlbertineError
 
 Kind = Literal["all", "attention", "ffn", "none", "groups", "explicit"]
 Layer = tuple[int, int]  # (attention block, feed-forward block)
-_MOST = 4096  # applications; a config that asks for more is a mistake or a trap
+MOST = 4096  # applications; a config that asks for more is a mistake or a trap
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class Sharing:
     def parse(text: str) -> Sharing:
         if text in ("all", "attention", "ffn", "none"):
             return Sharing(text)
-        if match := re.fullmatch(r"groups\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", text):
+        if match := re.fullmatch(r"groups\(\s*(\d{1,4})\s*(?:,\s*(\d{1,4})\s*)?\)", text):
             groups, inner = int(match[1]), int(match[2] or 1)
             if groups < 1 or inner < 1:
                 raise AlbertineError(f"sharing {text!r}: groups and inner blocks are counted from 1")
             return Sharing("groups", groups, inner)
-        if match := re.fullmatch(r"explicit\(((?:\d+:\d+)(?:\s+\d+:\d+)*)\)", text):
+        if match := re.fullmatch(r"explicit\(((?:\d{1,4}:\d{1,4})(?:\s+\d{1,4}:\d{1,4})*)\)", text):
             pairs = [pair.split(":") for pair in match[1].split()]
             return explicit(tuple((int(a), int(f)) for a, f in pairs))
         raise AlbertineError(
-            f"unknown sharing plan {text!r}: use all, attention, ffn, none, groups(n) or groups(n,inner)"
+            f"unknown sharing plan {text[:60]!r}: use all, attention, ffn, none, groups(n) or groups(n,inner)"
         )
 
     def __str__(self) -> str:
@@ -54,10 +54,8 @@ class Sharing:
 
     def plan(self, depth: int) -> tuple[Layer, ...]:
         """The blocks of every application, first to last, when the encoder runs `depth` layers deep."""
-        if depth * self.inner > _MOST or self.groups > _MOST:
-            raise AlbertineError(
-                f"{depth} layers shared as {str(self)!r} are more than {_MOST} applications of a block"
-            )
+        if depth * self.inner > MOST or self.groups > MOST:
+            raise AlbertineError(f"{depth} layers shared as {str(self)!r} are more than {MOST} applications of a block")
         match self.kind:
             case "all":
                 return ((0, 0),) * depth

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -31,6 +32,15 @@ def export(folder: Path, options: dict | None = None) -> Path:
     return folder
 
 
+def forge(folder: Path, **changes: object) -> None:
+    """Change the manifest as somebody would who knows how its digest is made."""
+    file = folder / "albertine.json"
+    manifest = {**json.loads(file.read_text()), **changes}
+    manifest.pop("sha256")
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps({**manifest, "sha256": digest}))
+
+
 class TestPublishing:
     def test_nothing_appears_when_writing_fails(self, tmp_path: Path) -> None:
         with pytest.raises(RuntimeError), published(tmp_path / "out") as work:
@@ -53,8 +63,23 @@ class TestPublishing:
         assert str(read_checkpoint(tmp_path / "out").config.projection) == "affine"
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
+    def test_only_our_own_directories_are_ever_replaced(self, tmp_path: Path, monkeypatch) -> None:
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "chapter.tex").write_text("my only copy")
+        (tmp_path / "notes.txt").write_text("mine")
+        source = snapshot(random_model({}), Path("m"))
+        for name in ("thesis", "notes.txt"):
+            with pytest.raises(AlbertineError, match="not ours"):
+                write_folder(source, tmp_path / name, overwrite=True)
+        export(tmp_path / "ours")
+        monkeypatch.chdir(tmp_path / "ours")
+        with pytest.raises(AlbertineError, match="working directory"):
+            write_folder(source, tmp_path / "ours", overwrite=True)
+        assert (tmp_path / "thesis" / "chapter.tex").read_text() == "my only copy"
+        assert (tmp_path / "notes.txt").read_text() == "mine"
+
     def test_a_killed_writer_leaves_no_target(self, tmp_path: Path) -> None:
-        """SIGKILL at 12 moments of a conversion: the target is absent or whole."""
+        """SIGKILL at 40 moments of a conversion: the target is absent or whole."""
         script = (
             "import sys, torch; from pathlib import Path; from tests.support.models import random_model;"
             "from albertine.interchange.checkpoint import snapshot;"
@@ -63,19 +88,21 @@ class TestPublishing:
             "c = snapshot(random_model(wide), Path('m'));"
             "print('ready', flush=True); write_folder(c, Path(sys.argv[1])); print('done', flush=True)"
         )
-        whole = 0
-        for attempt in range(12):
+        whole = begun = 0
+        for attempt in range(40):
             target = tmp_path / f"out{attempt}"
             process = subprocess.Popen([sys.executable, "-c", script, str(target)], stdout=subprocess.PIPE, text=True)
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            time.sleep(0.012 * attempt)
+            time.sleep(0.004 * attempt)
             process.send_signal(signal.SIGKILL)
             process.wait()
             if target.exists():
                 build(read_checkpoint(target))
                 whole += 1
-        assert whole < 12
+            begun += any(".partial" in path.name for path in tmp_path.iterdir())
+        assert begun > 0  # some were killed in the middle of writing
+        assert whole < 40
 
 
 class TestVerification:
@@ -95,6 +122,44 @@ class TestVerification:
             file.write_bytes(raw)
         read_checkpoint(folder)
 
+    def test_every_flipped_bit_of_the_manifest_is_found(self, tmp_path: Path) -> None:
+        folder = export(tmp_path / "out")
+        file = folder / "albertine.json"
+        raw = bytearray(file.read_bytes())
+        original = read_checkpoint(folder).config
+        for at in range(len(raw)):
+            raw[at] ^= 1 << at % 7
+            file.write_bytes(raw)
+            try:  # white space may change: then nothing that it says has
+                assert read_checkpoint(folder).config == original
+                assert raw.decode().split() == file.read_text().split()
+            except AlbertineError as error:
+                assert "albertine.json" in str(error)
+            raw[at] ^= 1 << at % 7
+
+    def test_files_that_are_not_listed_are_not_read(self, tmp_path: Path) -> None:
+        folder = export(tmp_path / "out")
+        before = build(read_checkpoint(folder)).state_dict()
+        other = export(tmp_path / "other") / "model.safetensors"
+        (folder / "evil.safetensors").write_bytes(other.read_bytes())
+        names = dict.fromkeys(load_file(other), "evil.safetensors")
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": names}))
+        after = build(read_checkpoint(folder)).state_dict()
+        assert all(torch.equal(before[name], after[name]) for name in before)
+        forge(folder, files={})
+        with pytest.raises(AlbertineError, match="does not list"):
+            read_checkpoint(folder)
+
+    def test_links_to_a_cache_are_followed(self, tmp_path: Path) -> None:
+        """As the hub's cache keeps a snapshot: every file a link to a blob elsewhere."""
+        folder = export(tmp_path / "out")
+        for sub in ("blobs", "snapshot"):
+            (tmp_path / sub).mkdir()
+        for number, file in enumerate(sorted(folder.iterdir())):
+            (tmp_path / "blobs" / str(number)).write_bytes(file.read_bytes())
+            (tmp_path / "snapshot" / file.name).symlink_to(Path("..") / "blobs" / str(number))
+        build(read_checkpoint(tmp_path / "snapshot"))
+
     def test_truncated_and_missing_files(self, tmp_path: Path) -> None:
         folder = export(tmp_path / "out")
         file = folder / "model.safetensors"
@@ -106,19 +171,19 @@ class TestVerification:
         with pytest.raises(AlbertineError, match="model.safetensors: missing"):
             read_checkpoint(folder)
 
-    @pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "a/../../b", "1_Pooling/../../x"])
+    @pytest.mark.parametrize(
+        "name", ["../secret", "/etc/passwd", "a/../../b", "1_Pooling/../../x", "..", "a\0b", "x" * 5000]
+    )
     def test_names_that_climb_out_are_refused(self, name: str, tmp_path: Path) -> None:
         folder = export(tmp_path / "out")
-        manifest = json.loads((folder / "albertine.json").read_text())
-        manifest["files"][name] = {"bytes": 1, "sha256": "0"}
-        (folder / "albertine.json").write_text(json.dumps(manifest))
+        files = json.loads((folder / "albertine.json").read_text())["files"]
+        forge(folder, files={**files, name: {"bytes": 1, "sha256": "0"}})
         with pytest.raises(AlbertineError, match="leads out of the directory"):
             read_checkpoint(folder)
 
     def test_a_newer_schema_is_refused_clearly(self, tmp_path: Path) -> None:
         folder = export(tmp_path / "out")
-        manifest = json.loads((folder / "albertine.json").read_text())
-        (folder / "albertine.json").write_text(json.dumps(manifest | {"schema": 2}))
+        forge(folder, schema=2)
         with pytest.raises(AlbertineError, match="schema 2.*Upgrade"):
             read_checkpoint(folder)
 

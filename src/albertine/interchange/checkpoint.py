@@ -10,18 +10,10 @@ import torch
 
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
+from albertine.interchange.pooling import Pooling
 from albertine.interchange.tensors import Lazy, given, stacked
 from albertine.model.model import Model
 from albertine.model.shapes import Shape, shapes
-
-
-@dataclass(frozen=True)
-class Pooling:
-    """How a sentence vector is made of token states: sentence-transformers' `modules.json`, kept."""
-
-    mode: str = "mean"  # mean, cls or max
-    normalize: bool = False
-    max_length: int | None = None
 
 
 @dataclass

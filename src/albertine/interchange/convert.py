@@ -56,6 +56,9 @@ def convert(
     """Read, write, compare. Nothing appears at `target` unless all of it went well."""
     start = time.perf_counter()
     checkpoint = read_checkpoint(source, overrides)
+    here, there = source.absolute(), target.absolute()
+    if (target.exists() and here.is_relative_to(there)) or (source.is_dir() and there.is_relative_to(here)):
+        raise AlbertineError(f"{target}: source and target lie in one another; give another name")
     fitting = load_tokenizer(checkpoint, tokenizer)
     proof: list[Parity] = []
 

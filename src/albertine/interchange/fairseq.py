@@ -20,7 +20,7 @@ from albertine.files import choice, number, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
 from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
-from albertine.sharing import Sharing
+from albertine.sharing import MOST, Sharing
 
 _ACTIVATIONS: dict[str, Activation] = {
     "gelu": "gelu_erf",
@@ -111,7 +111,7 @@ def _config(
         vocab_size=word.shape[0],
         embedding_size=hidden,
         hidden_size=hidden,
-        num_layers=whole(settings, "encoder_layers", str(file)),
+        num_layers=whole(settings, "encoder_layers", str(file), most=MOST),
         num_heads=whole(settings, "encoder_attention_heads", str(file)),
         intermediate_size=whole(settings, "encoder_ffn_embed_dim", str(file)),
         max_positions=ours["embeddings.position.weight"].shape[0] - _PAD - 1,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,19 +19,18 @@ from albertine._version import __version__
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
 from albertine.files import read_json
-from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
+from albertine.interchange.checkpoint import Checkpoint, assemble, check
 from albertine.interchange.huggingface.config_json import has_pretraining_heads, write_config
 from albertine.interchange.huggingface.names import PREFIX
-from albertine.interchange.huggingface.read import read_pooling, read_weights
 from albertine.interchange.huggingface.stock import StockForm, stock_form
-from albertine.interchange.publish import published
+from albertine.interchange.pooling import read_pooling, write_pooling
+from albertine.interchange.publish import MANIFEST, published
 from albertine.interchange.safetensors_file import read_safetensors, write_safetensors
 from albertine.interchange.tensors import Lazy
 from albertine.tokenizer import Tokenizer
 
 Format = Literal["huggingface", "albertine"]
 SCHEMA = 1
-MANIFEST = "albertine.json"
 
 
 def write_folder(
@@ -53,9 +53,9 @@ def write_folder(
             ours = {name: checkpoint.tensors[name] for name in kept}
             hashes["albertine.safetensors"] = write_safetensors(work / "albertine.safetensors", ours)
         if tokenizer is not None:
-            tokenizer.save(work)
+            tokenizer.save(work, longest=checkpoint.config.max_positions)
         if checkpoint.pooling is not None:
-            _write_pooling(checkpoint.pooling, checkpoint.config.hidden_size, work)
+            write_pooling(checkpoint.pooling, checkpoint.config.hidden_size, work)
         _write_manifest(checkpoint, form, work, hashes)
         if before_publishing is not None:
             before_publishing(work, form)
@@ -104,7 +104,13 @@ def _write_manifest(checkpoint: Checkpoint, form: StockForm | None, work: Path, 
         "notes": checkpoint.notes + (form.notes if form else []),
         "files": files,
     }
-    _write_json(work / MANIFEST, manifest)
+    _write_json(work / MANIFEST, {**manifest, "sha256": _digest(manifest)})
+
+
+def _digest(manifest: Mapping[str, Any]) -> str:
+    """Of everything else in the manifest, so that a bit flipped in it is found as well."""
+    rest = {name: value for name, value in manifest.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def read_folder(folder: Path) -> Checkpoint:
@@ -114,6 +120,8 @@ def read_folder(folder: Path) -> Checkpoint:
         raise AlbertineError(
             f"{folder / MANIFEST}: schema {manifest.get('schema')!r}; this version reads {SCHEMA}. Upgrade albertine"
         )
+    if manifest.get("sha256") != _digest(manifest):
+        raise AlbertineError(f"{folder / MANIFEST}: its own SHA-256 does not match: damaged, or changed by hand")
     _verify(folder, manifest)
     config = _config(folder, manifest)
     tensors: dict[str, Lazy] = {}
@@ -121,15 +129,22 @@ def read_folder(folder: Path) -> Checkpoint:
     if manifest.get("stock"):
         form = stock_form(config)
         table = form.names
-        stock = read_weights(folder)
+        stock = read_safetensors(folder / _listed(manifest, "model.safetensors", folder))
         prefix = PREFIX[form.family]
         tensors = assemble({**stock, **{prefix + name: lazy for name, lazy in stock.items()}}, table)
     if manifest.get("kept"):
-        tensors |= read_safetensors(folder / "albertine.safetensors")
+        tensors |= read_safetensors(folder / _listed(manifest, "albertine.safetensors", folder))
     checkpoint = Checkpoint(
         config, tensors, str(manifest.get("source", "albertine")), folder, folder, read_pooling(folder)
     )
     return check(checkpoint, table, f"{folder / MANIFEST}")
+
+
+def _listed(manifest: Mapping[str, Any], name: str, folder: Path) -> str:
+    """A file that has been verified: one that the manifest lists."""
+    if name not in manifest["files"]:
+        raise AlbertineError(f"{folder / MANIFEST}: does not list {name}, which it needs")
+    return name
 
 
 def _config(folder: Path, manifest: dict[str, Any]) -> EncoderConfig:
@@ -148,9 +163,10 @@ def _verify(folder: Path, manifest: dict[str, Any]) -> None:
     if not isinstance(files, dict):
         raise AlbertineError(f"{folder / MANIFEST}: lists no files")
     for name, entry in files.items():
-        path = folder / name
-        if path.resolve().parent not in (folder.resolve(), (folder / "1_Pooling").resolve()):
+        # By its name alone: in the hub's cache the files themselves are links to elsewhere.
+        if not re.fullmatch(r"(1_Pooling/)?[\w.-]{1,100}", name) or name.endswith(("/..", "/.")) or name in ("..", "."):
             raise AlbertineError(f"{folder / MANIFEST}: {name!r} leads out of the directory")
+        path = folder / name
         if not isinstance(entry, dict) or not path.is_file():
             raise AlbertineError(f"{path}: missing, though {MANIFEST} lists it")
         if path.stat().st_size != entry.get("bytes"):
@@ -167,27 +183,6 @@ _CHANGED = f"changed since it was written (then remove {MANIFEST} to read the st
 def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _write_pooling(pooling: Pooling, hidden: int, work: Path) -> None:
-    """sentence-transformers' own files, so that it pools as the source did."""
-    base = "sentence_transformers.models"
-    modules = [{"idx": 0, "name": "0", "path": "", "type": f"{base}.Transformer"}]
-    modules.append({"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{base}.Pooling"})
-    if pooling.normalize:
-        modules.append({"idx": 2, "name": "2", "path": "2_Normalize", "type": f"{base}.Normalize"})
-    _write_json(work / "modules.json", modules)
-    modes = {
-        "pooling_mode_cls_token": "cls",
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_max_tokens": "max",
-    }
-    (work / "1_Pooling").mkdir()
-    chosen: dict[str, object] = {key: mode == pooling.mode for key, mode in modes.items()}
-    _write_json(work / "1_Pooling" / "config.json", {"word_embedding_dimension": hidden, **chosen})
-    if pooling.max_length is not None:
-        limits = {"max_seq_length": pooling.max_length, "do_lower_case": False}
-        _write_json(work / "sentence_bert_config.json", limits)
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -22,7 +22,7 @@ from albertine.files import choice, number, read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, Slot, assemble, check
 from albertine.interchange.tensorflow import read_bundle
 from albertine.interchange.tensors import Lazy
-from albertine.sharing import Sharing, explicit
+from albertine.sharing import MOST, Sharing, explicit
 
 # In all of these repositories "gelu" is the tanh approximation.
 ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_tanh", "relu": "relu", "swish": "swish"}
@@ -183,7 +183,7 @@ def _config(
         raise AlbertineError(f"{file}: the checkpoint has no word_embeddings matrix")
     hidden = whole(options, "hidden_size", file)
     embedding = whole(options, "embedding_size", file, table.shape[1])
-    layers = whole(options, "num_hidden_layers", file)
+    layers = whole(options, "num_hidden_layers", file, most=MOST)
     activation = choice(options, "hidden_act", file, ACTIVATIONS, "gelu")
     projected = "embeddings.projection.weight" in ours
     return EncoderConfig(
@@ -212,8 +212,8 @@ def _config(
 def _sharing(options: dict[str, Any], layout: _Layout, slots: dict[str, Slot], layers: int, file: str) -> Sharing:
     if layout.sharing is not None:
         return layout.sharing
-    groups = whole(options, "num_hidden_groups", file, 1)
-    inner = whole(options, "inner_group_num", file, 1)
+    groups = whole(options, "num_hidden_groups", file, 1, most=MOST)
+    inner = whole(options, "inner_group_num", file, 1, most=MOST)
     if not 1 <= groups <= layers or inner < 1:
         raise AlbertineError(f"{file}: {groups} groups of {inner} for {layers} layers")
     named = Sharing("groups", groups, inner)

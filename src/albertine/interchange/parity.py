@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -136,7 +137,7 @@ def _by_transformers(target: Path, given: _Input) -> tuple[str, Parts]:
     real = given.mask_BT.bool()
     segments = given.segments_BT if options["type_vocab_size"] > 1 else torch.zeros_like(given.segments_BT)
     tokens = {"input_ids": given.ids_BT, "attention_mask": given.mask_BT, "token_type_ids": segments}
-    base = model.base_model
+    base: Any = model.base_model
     parts = {
         "embeddings": base.embeddings(input_ids=given.long_1P, token_type_ids=torch.zeros_like(given.long_1P)),
         "states": base(**tokens).last_hidden_state[real],

@@ -14,6 +14,7 @@ from albertine.interchange.folder import MANIFEST, read_folder
 from albertine.interchange.google import read_google
 from albertine.interchange.huggingface.read import read_huggingface
 from albertine.interchange.pickle_file import read_pickle
+from albertine.interchange.pooling import read_pooling
 from albertine.interchange.unilm import UNILM_SEGMENTS, is_bert_like, read_unilm
 
 
@@ -26,10 +27,10 @@ def read_checkpoint(path: Path, overrides: Mapping[str, Any] | None = None) -> C
         return read_google(prefix, overrides)
     if not path.is_file():
         raise AlbertineError(f"{path}: no such file or directory")
+    if path.name in (*_USUAL, "config.json", MANIFEST) and _is_huggingface(path.parent):
+        return _folder(path.parent, overrides)
     if path.suffix in (".bin", ".pt", ".pth"):
         return _pickle(path, overrides)
-    if path.name in ("config.json", "model.safetensors", MANIFEST):
-        return _folder(path.parent, overrides)
     raise AlbertineError(f"{path}: not a checkpoint that is known (folder, .index, .bin, .pt)")
 
 
@@ -40,6 +41,10 @@ def _folder(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         return read_folder(folder)
     if _is_huggingface(folder):
         return read_huggingface(folder, overrides)
+    if _is_huggingface(folder / "0_Transformer"):  # where sentence-transformers used to keep the encoder
+        checkpoint = read_huggingface(folder / "0_Transformer", overrides)
+        checkpoint.pooling = read_pooling(folder)
+        return checkpoint
     indexes = sorted([*folder.glob("*.index"), *folder.glob("variables/variables.index")])
     if len(indexes) == 1:
         return read_google(indexes[0].with_suffix(""), overrides)
@@ -60,8 +65,15 @@ def _is_huggingface(folder: Path) -> bool:
     options = read_json(folder / "config.json")
     if "model_type" in options:
         return True
-    usual = ("model.safetensors", "pytorch_model.bin", "pytorch_model.bin.index.json")
-    return options.get("type_vocab_size") != UNILM_SEGMENTS and any((folder / name).is_file() for name in usual)
+    return options.get("type_vocab_size") != UNILM_SEGMENTS and any((folder / name).is_file() for name in _USUAL)
+
+
+_USUAL = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
 
 
 def _listed(files: list[Path]) -> str:

@@ -31,6 +31,7 @@ _NAMES: dict[torch.dtype, str] = {
     torch.bool: "BOOL",
 }
 _TYPES = {name: dtype for dtype, name in _NAMES.items()}
+WRITABLE = frozenset(_NAMES)
 _ALIGNMENT = 8  # bytes; the library reads tensors in place
 _HEADER_LIMIT = 100_000_000  # bytes; the library's own limit
 

@@ -22,7 +22,8 @@ from albertine.protobuf import fields, varint
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48  # two block handles, padded, and the magic number
 _TRAILER = 5  # compression byte and checksum after every block
-_INDEX_LIMIT = 256 * 2**20  # bytes; real indexes are kilobytes
+_INDEX_LIMIT = 64 * 2**20  # bytes; real indexes are kilobytes
+_LONGEST_NAME = 1024  # keys share prefixes: short entries could otherwise unpack to any size
 
 # DataType numbers of TensorFlow's types.proto; bfloat16 is read as raw 16-bit words.
 _TYPES: dict[int, tuple[str, torch.dtype]] = {
@@ -138,7 +139,7 @@ def _block(data: bytes, offset: int, size: int, where: str) -> list[tuple[bytes,
         shared, at = varint(body, at, where)
         fresh, at = varint(body, at, where)
         length, at = varint(body, at, where)
-        if shared > len(key) or fresh + length > len(body) - at:
+        if shared > len(key) or shared + fresh > _LONGEST_NAME or fresh + length > len(body) - at:
             raise AlbertineError(f"{where}: damaged (an entry reaches past its block)")
         key = key[:shared] + body[at : at + fresh]
         entries.append((key, body[at + fresh : at + fresh + length]))

@@ -62,17 +62,17 @@ def stacked(parts: Sequence[Lazy]) -> Lazy:
 
 
 def product(left: Lazy, right: Lazy) -> Lazy:
-    """left · right, multiplied in double precision and rounded once."""
+    """left · right, multiplied in double precision and rounded once, to the type of the left."""
     shape = (left.shape[0], right.shape[1])
 
     def read() -> Tensor:
         return _product(left.read(), right.read())
 
-    return Lazy(left.origin, shape, torch.float32, read)
+    return Lazy(left.origin, shape, left.dtype, read)
 
 
 def _product(left: Tensor, right: Tensor, rows_at_once: int = 8192) -> Tensor:
-    out = torch.empty(left.shape[0], right.shape[1], dtype=torch.float32)
+    out = torch.empty(left.shape[0], right.shape[1], dtype=left.dtype)
     right64 = right.double()
     for start in range(0, left.shape[0], rows_at_once):
         out[start : start + rows_at_once] = left[start : start + rows_at_once].double() @ right64

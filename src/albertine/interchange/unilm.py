@@ -7,7 +7,6 @@ together, which no other model does: such a head is left out, and said so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from albertine.errors import AlbertineError, about
 from albertine.files import choice, number, read_json, whole
 from albertine.interchange.checkpoint import Checkpoint, assemble, check
 from albertine.interchange.huggingface.names import names
+from albertine.interchange.huggingface.read import leftovers, modern
 from albertine.interchange.pickle_file import tensors_of
 from albertine.interchange.tensors import Lazy
-from albertine.sharing import Sharing
+from albertine.sharing import MOST, Sharing
 
 UNILM_SEGMENTS = 6
 _ACTIVATIONS: dict[str, Activation] = {"gelu": "gelu_erf", "relu": "relu", "swish": "swish"}
@@ -31,15 +31,14 @@ def is_bert_like(value: Mapping[str, Any]) -> bool:
 
 def read_unilm(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]) -> Checkpoint:
     """A dictionary of tensors that `read_pickle` opened, with the config found beside it."""
-    tensors = {_modern(name): lazy for name, lazy in tensors_of(value, file).items()}
+    tensors = modern(tensors_of(value, file), "bert")
     config_file, options = _config_file(file)
     notes: list[str] = []
     relaxed = _drop_relaxed_head(tensors, options, notes)
     with about(config_file):
         config = _config(options, str(config_file), tensors, notes).with_(**overrides)
     table = names("bert", config)
-    tied = ("position_ids", "predictions.decoder.weight", "predictions.decoder.bias")
-    left_out = relaxed + [name for name in tensors if name not in table and not name.endswith(tied)]
+    left_out = relaxed + leftovers(tensors, table, "bert.", str(config_file))
     source = "UniLM" if config.num_types == UNILM_SEGMENTS else "PyTorch, BERT's keys"
     checkpoint = Checkpoint(
         config, assemble(tensors, table), source, file, _vocabulary(file), notes=notes, left_out=left_out
@@ -47,19 +46,16 @@ def read_unilm(file: Path, value: dict[str, Any], overrides: Mapping[str, Any]) 
     return check(checkpoint, table, str(config_file))
 
 
-def _modern(name: str) -> str:
-    name = re.sub(r"^module\.", "", name)
-    return re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-
-
 def _config_file(file: Path) -> tuple[Path, dict[str, Any]]:
     """`unilm1-base-cased.bin` comes with `unilm1-base-cased-config.json`, others with some *config*.json."""
     own = file.with_name(f"{file.stem}-config.json")
     candidates = [own] if own.is_file() else sorted(file.parent.glob("*config*.json"))
-    for candidate in candidates:
-        options = read_json(candidate)
-        if "hidden_size" in options:
-            return candidate, options
+    described = [(candidate, options) for candidate in candidates if "hidden_size" in (options := read_json(candidate))]
+    if len(described) > 1:
+        listed = ", ".join(candidate.name for candidate, _ in described)
+        raise AlbertineError(f"{file.parent}: several configs ({listed}); leave one beside {file.name}")
+    if described:
+        return described[0]
     raise AlbertineError(f"{file.parent}: no config JSON beside {file.name}")
 
 
@@ -89,7 +85,7 @@ def _config(options: Mapping[str, Any], file: str, tensors: Mapping[str, Lazy], 
         vocab_size=whole(options, "vocab_size", file),
         embedding_size=hidden,
         hidden_size=hidden,
-        num_layers=whole(options, "num_hidden_layers", file),
+        num_layers=whole(options, "num_hidden_layers", file, most=MOST),
         num_heads=whole(options, "num_attention_heads", file),
         intermediate_size=whole(options, "intermediate_size", file),
         max_positions=whole(options, "max_position_embeddings", file),

@@ -98,16 +98,16 @@ class Model(nn.Module):
     def _tokens(self, ids_BT: Tensor, types_BT: Tensor | None, visibility: Visibility) -> tuple[Tensor, Tensor, Tensor]:
         """Word, position and type ids, one row a token."""
         types_BT = torch.zeros_like(ids_BT) if types_BT is None else types_BT
-        inputs = (ids_BT, self._positions(ids_BT), types_BT)
+        inputs = (ids_BT, self._positions(ids_BT, visibility.real_BT), types_BT)
         ids_N, positions_N, types_N = (visibility.pack(x).squeeze(-1) for x in inputs)
         return ids_N, positions_N, types_N
 
-    def _positions(self, ids_BT: Tensor) -> Tensor:
+    def _positions(self, ids_BT: Tensor, real_BT: Tensor | None) -> Tensor:
         """Rows of the position table: 0, 1, 2… in BERT; in RoBERTa the count of tokens that are not padding."""
         first = self.config.first_position
         if first == 0:
             return torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
-        counted_BT = (ids_BT != self.config.pad_id).long()
+        counted_BT = (ids_BT != self.config.pad_id if real_BT is None else real_BT).long()
         return counted_BT.cumsum(1) * counted_BT + first - 1
 
     def embedding_output(self, ids_BT: Tensor, types_BT: Tensor | None = None) -> Tensor:

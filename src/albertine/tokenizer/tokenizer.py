@@ -132,8 +132,10 @@ class Tokenizer:
         """The id of this token, or None."""
         return self._ids.get(token)
 
-    def save(self, folder: str | Path) -> list[str]:
+    def save(self, folder: str | Path, *, longest: int | None = None) -> list[str]:
         """Write what `AutoTokenizer.from_pretrained` needs, and the original files; returns their names.
+
+        `longest` is what the encoder can read, in tokens: stock pipelines cut there.
 
         The rule for digits and commas is no part of `tokenizer.json`: scores come close to it there, and
         are put back when the folder is loaded here, where the rule itself is at work.
@@ -144,7 +146,7 @@ class Tokenizer:
             self.names,
             originals=self._originals,
             padding_side=self.padding_side,
-            max_length=self.max_length,
+            max_length=min((n for n in (self.max_length, longest) if n), default=None),
             uses_segments=self.uses_segments,
             digit_comma_rule=self.digit_comma_rule and self.kind == "unigram",
         )

@@ -9,7 +9,7 @@ from albertine.config import Activation, EncoderConfig, MlmHead
 from albertine.errors import AlbertineError
 from albertine.files import choice, number, whole
 from albertine.interchange.huggingface.names import Family, albert_groups, stock_plan
-from albertine.sharing import Sharing, explicit
+from albertine.sharing import MOST, Sharing, explicit
 
 # transformers' "gelu" is the erf form; its three tanh spellings differ only in how they are computed.
 _READ: dict[str, Activation] = {
@@ -100,7 +100,7 @@ def read_config(options: Mapping[str, Any], file: str, present: Heads) -> Encode
         vocab_size=whole(options, "vocab_size", file),
         embedding_size=whole(options, "embedding_size", file, 128) if albert else hidden,
         hidden_size=hidden,
-        num_layers=whole(options, "num_hidden_layers", file),
+        num_layers=whole(options, "num_hidden_layers", file, most=MOST),
         num_heads=whole(options, "num_attention_heads", file),
         intermediate_size=whole(options, "intermediate_size", file),
         max_positions=positions - first,
@@ -150,9 +150,9 @@ def _refuse_unsupported(options: Mapping[str, Any], file: str) -> None:
 
 
 def _sharing(options: Mapping[str, Any], file: str) -> Sharing:
-    layers = whole(options, "num_hidden_layers", file)
-    groups = whole(options, "num_hidden_groups", file, 1)
-    inner = whole(options, "inner_group_num", file, 1)
+    layers = whole(options, "num_hidden_layers", file, most=MOST)
+    groups = whole(options, "num_hidden_groups", file, 1, most=MOST)
+    inner = whole(options, "inner_group_num", file, 1, most=MOST)
     if not 1 <= groups <= layers or inner < 1:
         raise AlbertineError(f"{file}: {groups} groups of {inner} for {layers} layers")
     plan = stock_plan(layers, groups, inner)

@@ -11,14 +11,16 @@ import torch
 
 from albertine.errors import AlbertineError, about
 from albertine.files import read_json
-from albertine.interchange.checkpoint import Checkpoint, Pooling, assemble, check
+from albertine.interchange.checkpoint import Checkpoint, assemble, check
 from albertine.interchange.huggingface.config_json import FAMILIES, Heads, read_config
-from albertine.interchange.huggingface.names import PREFIX, Family, names
+from albertine.interchange.huggingface.names import PREFIX, Family, Names, names
 from albertine.interchange.pickle_file import read_pickle, tensors_of
+from albertine.interchange.pooling import read_pooling
 from albertine.interchange.safetensors_file import read_safetensors
 from albertine.interchange.tensors import Lazy
 
 _BUFFERS = ("position_ids", "token_type_ids")
+_TIED = ("predictions.decoder.weight", "lm_head.decoder.weight", "decoder.bias")  # once more what is read already
 _HEADS = (
     "predictions.",
     "sop_classifier.",
@@ -37,13 +39,13 @@ def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
     if "model_type" not in options:
         options["model_type"] = _kind_by_names(raw)
     family = FAMILIES.get(str(options["model_type"]))
-    tensors = _modern(raw, family)
+    tensors = modern(raw, family)
     heads = Heads(set(tensors), tied=_tied(tensors, family, options))
     with about(config_file):
         config = read_config(options, str(config_file), heads).with_(**overrides)
     assert family is not None  # read_config refuses unknown model types
     table = names(family, config)
-    left_out = [n for n in tensors if n not in table and not n.endswith((*_BUFFERS, "decoder.weight", "decoder.bias"))]
+    left_out = leftovers(tensors, table, PREFIX[family], str(config_file))
     checkpoint = Checkpoint(
         config,
         assemble(tensors, table),
@@ -54,6 +56,15 @@ def read_huggingface(folder: Path, overrides: Mapping[str, Any]) -> Checkpoint:
         left_out=left_out,
     )
     return check(checkpoint, table, str(config_file))
+
+
+def leftovers(tensors: Mapping[str, Lazy], table: Names, prefix: str, config_file: str) -> list[str]:
+    """What the encoder has no place for. Heads of other tasks may be left out; a part of the body may not."""
+    found = [n for n in tensors if n not in table and not n.endswith((*_BUFFERS, *_TIED))]
+    for name in found:
+        if name.startswith(prefix) and not name.startswith(f"{prefix}pooler"):
+            raise AlbertineError(f"{tensors[name].origin}: present, though {config_file} leaves no place for it")
+    return found
 
 
 def _kind_by_names(tensors: Mapping[str, Lazy]) -> str | None:
@@ -100,17 +111,19 @@ def _sharded(folder: Path, index: Path) -> dict[str, Lazy]:
     return {name: shards[shard][name] for name, shard in places.items()}
 
 
-def _modern(tensors: dict[str, Lazy], family: Family | None) -> dict[str, Lazy]:
+def modern(tensors: dict[str, Lazy], family: Family | None) -> dict[str, Lazy]:
     """Today's spelling: no DataParallel prefix, `weight` and `bias` for gamma and beta, the family's prefix."""
     prefix = PREFIX[family] if family else ""
     renamed: dict[str, Lazy] = {}
     for name, lazy in tensors.items():
         new = re.sub(r"^module\.", "", name)
-        new = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", new)
-        new = re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", new)
+        new = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", new))
         if prefix and not new.startswith((prefix, *_HEADS)):
             new = prefix + new
         renamed[new] = lazy
+    for head in ("predictions", "cls.predictions", "lm_head"):
+        if f"{head}.decoder.bias" in renamed:
+            renamed.setdefault(f"{head}.bias", renamed[f"{head}.decoder.bias"])
     return renamed
 
 
@@ -127,26 +140,3 @@ def _tied(tensors: dict[str, Lazy], family: Family | None, options: Mapping[str,
         # transformers ties whatever the file says; a differing decoder there is never used.
         return True
     return decoder.shape == word.shape and torch.equal(decoder.read(), word.read())
-
-
-def read_pooling(folder: Path) -> Pooling | None:
-    """The pooling that sentence-transformers' modules.json describes; its classes are named, never run."""
-    if not (folder / "modules.json").is_file():
-        return None
-    listed = (folder / "modules.json").read_text("utf-8", errors="replace")
-    pooling_file = folder / "1_Pooling" / "config.json"
-    options = read_json(pooling_file) if pooling_file.is_file() else {}
-    mode = next((m for m, key in _POOLING.items() if options.get(key)), options.get("pooling_mode", "mean"))
-    if mode not in _POOLING:
-        raise AlbertineError(f"{pooling_file}: this way of pooling is not supported (mean, cls or max is)")
-    limit = None
-    if (folder / "sentence_bert_config.json").is_file():
-        limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length")
-    return Pooling(mode, ".Normalize" in listed, limit if isinstance(limit, int) else None)
-
-
-_POOLING = {
-    "mean": "pooling_mode_mean_tokens",
-    "cls": "pooling_mode_cls_token",
-    "max": "pooling_mode_max_tokens",
-}

@@ -61,6 +61,10 @@ def family_of(config: EncoderConfig) -> Family:
         raise AlbertineError(
             "no stock transformers model is post-LN without an embedding LayerNorm or with a final one"
         )
+    if config.first_position not in (0, config.pad_id + 1):
+        raise AlbertineError(
+            f"stock models count positions from 0 or from pad_id + 1 = {config.pad_id + 1}, not {config.first_position}"
+        )
     if in_hidden_space and config.first_position:
         return "roberta"
     if in_hidden_space and (config.projection != "none" or config.sharing.kind == "none"):
