@@ -247,7 +247,7 @@ class TestStockDirectoriesFromStrangers:
         options["auto_map"] = {"AutoModel": "evil.Model"}
         (stock / "config.json").write_text(json.dumps(options))
         (stock / "evil.py").write_text(f"open({str(stock / 'ran')!r}, 'w')")
-        (stock / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Model"}]')
+        (stock / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "evil.Transformer"}]')
         read_checkpoint(stock)
         assert not (stock / "ran").exists()
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from albertine.errors import AlbertineError
 from albertine.interchange.checkpoint import build
@@ -277,3 +279,49 @@ class TestDamagedArchives:
             torch.save(value, tmp_path / "x.pt")
             with pytest.raises(AlbertineError, match=r"x\.pt"):
                 read_checkpoint(tmp_path / "x.pt")
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(damage=st.data())
+def test_damaged_pickles_never_surprise(damage: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Archives and the older format, cut, flipped and overwritten: a readable error, or a checkpoint."""
+    folder = tmp_path_factory.getbasetemp() / "pickles"
+    if not folder.exists():
+        folder.mkdir()
+        for name, archive in (("zip", True), ("legacy", False)):
+            saved = {"model": random_model(ROBERTA).state_dict(), "args": argparse.Namespace(**settings_of())}
+            torch.save(saved, folder / name, _use_new_zipfile_serialization=archive)
+    raw = bytearray((folder / damage.draw(st.sampled_from(["zip", "legacy"]))).read_bytes())
+    start = damage.draw(
+        st.integers(0, len(raw) - 1) | st.integers(0, 3000) | st.integers(len(raw) - 3000, len(raw) - 1)
+    )
+    if damage.draw(st.booleans()):
+        raw = raw[:start]
+    else:
+        chunk = damage.draw(st.binary(min_size=1, max_size=30))
+        raw[start : start + len(chunk)] = chunk
+    (folder / "x.pt").write_bytes(raw)
+    try:
+        read_checkpoint(folder / "x.pt")
+    except AlbertineError as error:
+        assert "x.pt" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_tensors_that_claim_more_than_the_file_holds(tmp_path: Path) -> None:
+    huge = torch.zeros(1).expand(2**31 - 1, 48)
+    torch.save({"embeddings.word_embeddings.weight": huge}, tmp_path / "x.bin")
+    with pytest.raises(AlbertineError, match="more than the file holds"):
+        read_checkpoint(tmp_path / "x.bin")
+
+
+@pytest.mark.parametrize("name", ["embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight"])
+def test_berts_keys_with_and_without_their_prefix(name: str, tmp_path: Path) -> None:
+    """SciBERT's layout: a bert_config.json beside a .bin."""
+    peer = TestUnilm().peer(1e-12)
+    prefix = name.removesuffix("embeddings.word_embeddings.weight")
+    state = {k.replace("bert.", prefix, 1) if k.startswith("bert.") else k: v for k, v in peer.state_dict().items()}
+    torch.save(state, tmp_path / "pytorch_model.bin")
+    (tmp_path / "bert_config.json").write_text(json.dumps({**TestUnilm.OPTIONS, "layer_norm_eps": 1e-12}))
+    checkpoint = read_checkpoint(tmp_path)
+    assert torch.equal(checkpoint.tensors["embeddings.word.weight"].read(), peer.bert.embeddings.word_embeddings.weight)
