@@ -165,7 +165,32 @@ class TestFillAndEmbed:
         done = run("embed", saved, "--out", tmp_path / "v.npy", stdin="the " * 100 + "\n")
         assert "warning: 1 of 1 texts were cut at 40 tokens" in done.stderr
 
+    def test_a_line_is_a_line_from_file_and_pipe(self, saved: Path, tmp_path: Path) -> None:
+        """Empty lines keep their place, and only line feeds end a line."""
+        text = "the cat\n\nthe\u2028mat\x0c sat\n"
+        (tmp_path / "texts.txt").write_text(text)
+        outputs = [tmp_path / "file.npy", tmp_path / "pipe.npy"]
+        assert run("embed", saved, tmp_path / "texts.txt", "--out", outputs[0]).returncode == 0
+        assert run("embed", saved, "--out", outputs[1], stdin=text).returncode == 0
+        found = [np.load(path) for path in outputs]
+        assert found[0].shape == (3, 48)
+        assert np.array_equal(*found)
+
+    def test_lines_after_a_bad_one_are_still_filled(self, saved: Path) -> None:
+        done = run("fill", saved, "--json", stdin="the [MASK] .\nno mask\n[MASK] on\n")
+        assert done.returncode == 2
+        assert len(done.stdout.splitlines()) == 2
+        assert "error: line 2: nothing to fill in" in done.stderr
+
+    def test_a_text_of_another_world_is_said(self, saved: Path) -> None:
+        done = run("fill", saved, "utterly different [MASK]")
+        assert "2 of 3 tokens are unknown" in done.stderr
+
     def test_errors(self, saved: Path, tmp_path: Path) -> None:
+        fails("embed", saved, "--out", tmp_path / "v.npy", "--batch-size", "-1", says="at least 1", stdin="the\n")
+        fails("embed", saved, "--out", tmp_path / "no" / "v.npy", says="could be written", stdin="the\n")
+        fails("embed", saved, "--out", tmp_path / "v.npy", says="holds no text")
+        fails("fill", saved, "the [MASK]", "--top", "-1", says="at least one")
         fails("fill", saved, "the cat", says="[MASK]")
         fails("fill", FOLDER / "bert", "a [MASK]", says="without a tokenizer")
         fails("fill", "no-such-model", "a [MASK]", says="hub")
@@ -193,9 +218,8 @@ class TestDoctor:
 
 
 def test_unknown_words_get_a_suggestion() -> None:
-    done = run("convrt")
-    assert done.returncode == 2
-    assert "convert" in done.stdout + done.stderr
+    fails("convrt", says="convert")
+    fails("plan", "--bach", "3", says="--batch")
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -86,6 +86,34 @@ def test_texts_that_are_cut_are_counted(minilm: Encoder) -> None:
         minilm.encode(["short", "word " * 60], max_length=16)
 
 
+def test_one_text_gives_one_vector(minilm: Encoder) -> None:
+    assert np.array_equal(minilm.encode(TEXTS[0]), minilm.encode(TEXTS[:1])[0])
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [({"pooling": "maen"}, "not one of"), ({"batch_size": 0}, "at least 1"), ({"max_length": 0}, "at least 1")],
+)
+def test_what_makes_no_sense_is_said(minilm: Encoder, asked: dict, says: str) -> None:
+    with pytest.raises(al.AlbertineError, match=says):
+        minilm.encode(["a"], **asked)
+    with pytest.raises(al.AlbertineError, match="NoneType"):
+        minilm.encode([None])  # type: ignore[list-item]
+
+
+def test_stock_pipelines_cut_where_the_encoder_ends(small: Encoder, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer
+
+    small.save_pretrained(tmp_path / "out")
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").model_max_length == 40
+
+
+def test_a_config_can_be_corrected_while_loading(small: Encoder, tmp_path: Path) -> None:
+    small.save_pretrained(tmp_path / "out")
+    (tmp_path / "out" / "albertine.json").unlink()
+    assert al.load(tmp_path / "out", num_heads=8).config.num_heads == 8
+
+
 def test_no_texts_give_no_vectors(minilm: Encoder) -> None:
     assert minilm.encode([]).shape == (0, 384)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -18,11 +18,13 @@ from cyclopts import App, CycloptsError, Parameter
 
 from albertine._version import __version__
 from albertine.errors import AlbertineError
+from albertine.files import read_lines, split_lines
 
 app = App(
     name="albertine",
     help="Encoders of the ALBERT family: plan them, convert them, use them.",
     version=__version__,
+    suppress_keyboard_interrupt=False,  # `main` says that it stopped
     help_epilogue="Start with `albertine plan albert-base-v2`. `--debug` anywhere shows the traceback of an error.",
 )
 
@@ -35,9 +37,10 @@ def main() -> NoReturn:
     words = sys.argv[1:]
     debug = "--debug" in words
     try:
-        app([word for word in words if word != "--debug"], exit_on_error=False)
-    except CycloptsError:
-        sys.exit(2)  # cyclopts has printed what is wrong
+        app([word for word in words if word != "--debug"], exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        print(f"error: {' '.join(str(error).split())} Try --help.", file=sys.stderr)
+        sys.exit(2)
     except AlbertineError as error:
         if debug:
             raise
@@ -49,7 +52,7 @@ def main() -> NoReturn:
     except OSError as error:
         if debug:
             raise
-        print(f"error: {error.filename or 'input'}: {error.strerror or error}", file=sys.stderr)
+        print(f"error: {error.filename or 'output'}: {error.strerror or error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -113,6 +116,7 @@ def convert(
     *,
     to: Literal["huggingface", "albertine"] = "huggingface",
     tokenizer: Path | None = None,
+    no_tokenizer: Annotated[bool, Flag] = False,
     activation: Literal["gelu_tanh", "gelu_erf", "relu", "swish"] | None = None,
     heads: int | None = None,
     norm: Literal["post", "pre"] | None = None,
@@ -132,6 +136,8 @@ def convert(
         Albertine's own format holds what no stock model computes.
     tokenizer
         The vocabulary to send along, when the one beside the checkpoint is not it.
+    no_tokenizer
+        Convert the weights alone.
     activation
         Correct a config that names the wrong one (tanh or erf gelu).
     heads
@@ -152,7 +158,7 @@ def convert(
         resolve(source),
         target,
         to=to,
-        tokenizer=tokenizer,
+        tokenizer=False if no_tokenizer else tokenizer,
         overwrite=overwrite,
         parity=parity,
         overrides={name: value for name, value in overrides.items() if value is not None},
@@ -191,8 +197,19 @@ def fill(
     from albertine.encoder import load
 
     encoder = load(model, tokenizer=tokenizer)
-    for line in text or _lines():
-        guesses = encoder.fill(line, top=top)
+    failed = 0
+    for number, line in enumerate(text or _standard_input(), 1):
+        if not line.strip():
+            continue
+        try:
+            with _warnings_as_lines():
+                guesses = encoder.fill(line, top=top)
+        except AlbertineError as error:
+            if text is not None and len(text) == 1:
+                raise
+            print(f"error: line {number}: {error}", file=sys.stderr)  # the lines after it are still wanted
+            failed += 1
+            continue
         if as_json:
             print(
                 json.dumps(
@@ -202,9 +219,11 @@ def fill(
             )
             continue
         print(line)
-        for number, mask in enumerate(guesses, 1):
+        for place, mask in enumerate(guesses, 1):
             found = "  ".join(f"{guess.token} {guess.probability:.3f}" for guess in mask)
-            print(f"  {number}: {found}")
+            print(f"  {place}: {found}")
+    if failed:
+        sys.exit(2)
 
 
 @app.command
@@ -246,7 +265,11 @@ def embed(
 
     if out is None and not as_json:
         raise AlbertineError("where should the vectors go? Give --out vectors.npy, or --json for standard output")
-    texts = _read_lines(file) if file else list(_lines())
+    if out is not None and (out.is_dir() or not out.parent.is_dir()):
+        raise AlbertineError(f"{out}: not a file that could be written")
+    texts = read_lines(file) if file else _standard_input()
+    if not texts:
+        raise AlbertineError(f"{file or 'standard input'}: holds no text")
     encoder = load(model, tokenizer=tokenizer)
     start = time.perf_counter()
     with _warnings_as_lines():
@@ -255,8 +278,13 @@ def embed(
         )
     seconds = time.perf_counter() - start
     if out is not None:
-        with out.open("wb") as stream:
-            np.save(stream, vectors)
+        partial = out.with_name(f".{out.name}.partial")
+        try:
+            with partial.open("wb") as stream:
+                np.save(stream, vectors)
+            partial.replace(out)
+        finally:
+            partial.unlink(missing_ok=True)
         size = " × ".join(map(str, vectors.shape))
         print(f"{size} vectors in {seconds:.1f} s → {out}", file=sys.stderr)
         print(f"Next: python -c \"import numpy; print(numpy.load('{out}'))\"", file=sys.stderr)
@@ -281,20 +309,11 @@ def doctor(path: Path | None = None, /, *, as_json: Json = False) -> None:
         sys.exit(1)
 
 
-def _lines() -> Iterator[str]:
-    """Standard input, a line at a time, without empty ones."""
+def _standard_input() -> list[str]:
+    """Every line of standard input, empty ones included: a line's place is how its answer is found."""
     if sys.stdin.isatty():
         print("reading lines from the terminal; end with Ctrl-D", file=sys.stderr)
-    for line in sys.stdin:
-        if line.strip():
-            yield line.rstrip("\n")
-
-
-def _read_lines(file: Path) -> list[str]:
-    try:
-        return file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise AlbertineError(f"{file}: not readable as UTF-8 text ({error})") from error
+    return split_lines(sys.stdin.buffer.read(), "standard input")
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def examine(path: Path | None, *, as_json: bool = False) -> bool:
             print(f"{marks[finding.state]} {finding.what:<16} {finding.says}")
     healthy = all(finding.state != "bad" for finding in findings)
     if not as_json:
-        ending = "Next: albertine plan albert-base-v2" if healthy else "Mend the lines marked ✗."
+        ending = f"Next: albertine plan {path or 'albert-base-v2'}" if healthy else "Mend the lines marked ✗."
         print(ending)
     return healthy
 

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -50,15 +50,26 @@ class Guess:
 def load(
     path_or_hub_id: str | Path,
     *,
-    tokenizer: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | Literal[False] | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype | None = None,
+    **options: Any,
 ) -> Encoder:
-    """The encoder at a path (any format that is known) or on the hub, in its own precision or in `dtype`."""
-    checkpoint = read_checkpoint(resolve(path_or_hub_id))
-    fitting = load_tokenizer(checkpoint, None if tokenizer is None else Path(tokenizer))
-    model = build(checkpoint, dtype).to(device)
-    return Encoder(model, fitting, pooling=checkpoint.pooling, source=checkpoint.source)
+    """The encoder at a path (any format that is known) or on the hub, in its own precision or in `dtype`.
+
+    Its tokenizer is the one that lies with it, or the one given; False does without. `options` correct a config
+    that is wrong (`activation="gelu_tanh"`, `num_heads=32`, `norm="pre"`).
+    """
+    checkpoint = read_checkpoint(resolve(path_or_hub_id), options)
+    if isinstance(tokenizer, str | Path):
+        tokenizer = load_tokenizer(checkpoint, Path(tokenizer))
+    elif tokenizer is None:
+        tokenizer = load_tokenizer(checkpoint)
+    try:
+        model = build(checkpoint, dtype).to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise AlbertineError(f"the model cannot be placed on {device}: {str(error).splitlines()[0]}") from error
+    return Encoder(model, tokenizer or None, pooling=checkpoint.pooling, source=checkpoint.source)
 
 
 class Encoder:
@@ -98,9 +109,12 @@ class Encoder:
     def fill(self, text: str, *, top: int = 5) -> list[list[Guess]]:
         """The likeliest tokens for every [MASK] in the text, best first."""
         mask_id = self.tokenizer.mask_id
+        if top < 1:
+            raise AlbertineError(f"top is {top}: at least one candidate has to be asked for")
         if mask_id is None or self.model.mlm is None:
             raise AlbertineError("this encoder has no masked-word head, or its tokenizer no mask token")
         ids = self.tokenizer.encode(text.replace("[MASK]", self._token(mask_id)))
+        self._warn_of_unknown([ids])
         asked = [place for place, id_ in enumerate(ids) if id_ == mask_id]
         if not asked:
             raise AlbertineError(f"nothing to fill in: write [MASK] where a word is wanted, in {text[:60]!r}")
@@ -119,9 +133,18 @@ class Encoder:
         """The token with this id; rows of the table beyond the tokenizer's have no name."""
         return self.tokenizer.token(id_) or f"[row {id_}]"
 
+    def _warn_of_unknown(self, rows: Sequence[Sequence[int]]) -> None:
+        """A vocabulary that does not know half of the text is probably another text's."""
+        unknown, total = 0, 0
+        for ids in rows:
+            inner = [id_ for id_ in ids if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
+            unknown, total = unknown + inner.count(self.tokenizer.unk_id or -1), total + len(inner)
+        if 2 * unknown > total:
+            warnings.warn(f"{unknown} of {total} tokens are unknown to this tokenizer", stacklevel=3)
+
     def encode(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         *,
         pooling: Mode | None = None,
         normalize: bool | None = None,
@@ -129,17 +152,25 @@ class Encoder:
         max_length: int | None = None,
     ) -> NDArray[np.float32]:
         """One vector a text, in the order given. Texts that had to be cut are counted in a warning."""
+        if isinstance(texts, str):
+            return self.encode(
+                [texts], pooling=pooling, normalize=normalize, batch_size=batch_size, max_length=max_length
+            )[0]
         how = self.pooling or Pooling()
+        texts = _checked(texts, pooling, batch_size, max_length)
         limit = min(max_length or how.max_length or self.config.max_positions, self.config.max_positions)
         vectors = np.zeros((len(texts), self.config.hidden_size), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # alike lengths: little padding
-        cut = 0
+        cut, seen = 0, list[list[int]]()
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
-            batch = self.tokenizer.batch([texts[index] for index in chosen], max_length=limit)
+            given = [texts[index].lower() if how.lower_case else texts[index] for index in chosen]
+            batch = self.tokenizer.batch(given, max_length=limit)
             cut += batch.truncated
+            seen += [row[real].tolist() for row, real in zip(batch.ids_BT, batch.real_BT, strict=True)]
             ids, real, segments = (torch.from_numpy(x) for x in (batch.ids_BT, batch.real_BT, batch.segments_BT))
             vectors[chosen] = self._pooled(ids, real, segments, pooling or how.mode)
+        self._warn_of_unknown(seen)
         if cut:
             warnings.warn(f"{cut} of {len(texts)} texts were cut at {limit} tokens", stacklevel=2)
         if how.normalize if normalize is None else normalize:
@@ -165,3 +196,17 @@ class Encoder:
         checkpoint.pooling, checkpoint.source = self.pooling, self.source
         write_folder(checkpoint, Path(folder), tokenizer=self._tokenizer, to=to, overwrite=overwrite)
         return Path(folder)
+
+
+def _checked(texts: Sequence[str], pooling: str | None, batch_size: int, max_length: int | None) -> list[str]:
+    """The texts, if all that was asked of them makes sense."""
+    found = list(texts)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]  callers are not all typed
+            raise AlbertineError(f"text {place} is {type(text).__name__}, not a string")
+    if pooling is not None and pooling not in get_args(Mode):
+        raise AlbertineError(f"pooling {pooling!r} is not one of {', '.join(get_args(Mode))}")
+    for name, value in (("batch_size", batch_size), ("max_length", max_length)):
+        if value is not None and value < 1:
+            raise AlbertineError(f"{name} is {value}: it has to be at least 1")
+    return found

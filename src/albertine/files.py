@@ -27,11 +27,16 @@ def read_bytes(path: Path) -> bytes:
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file; only line feeds end one, as some vocabularies hold other separators."""
-    data = read_bytes(path)
+    return split_lines(read_bytes(path), str(path))
+
+
+def split_lines(data: bytes, where: str) -> list[str]:
+    """Lines of UTF-8 text, without their ends."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise AlbertineError(f"{path}: byte {error.start} is not UTF-8 text") from error
+        line = data.count(b"\n", 0, error.start) + 1
+        raise AlbertineError(f"{where}: line {line} (byte {error.start}) is not UTF-8 text") from error
     return text.removesuffix("\n").split("\n") if text else []
 
 

@@ -21,8 +21,9 @@ from albertine.sharing import Sharing
 def preset(name: str) -> EncoderConfig:
     """The encoder that was published under this name."""
     if name not in PRESETS:
+        suggestion = did_you_mean(name, list(PRESETS))
         raise AlbertineError(
-            f"no preset is called {name!r}.{did_you_mean(name, list(PRESETS))} `albertine plan --list` shows them all."
+            f"no preset and no path is called {name!r}.{suggestion} `albertine plan --list` shows the presets."
         )
     return PRESETS[name]
 

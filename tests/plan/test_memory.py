@@ -4,17 +4,15 @@ The tracer stands in for a GPU: CUDA autocast computes LayerNorm and the loss in
 not, and CUDA's dropout keeps masks of one byte. `benchmarks/memory_forecast.py` puts CUDA's rules in place.
 """
 
-import importlib.util
 from itertools import accumulate
-from pathlib import Path
 from random import Random
-from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.profiler import ProfilerActivity, profile
 
+import memory_forecast as tracing  # benchmarks/memory_forecast.py
 from albertine.config import EncoderConfig
 from albertine.errors import AlbertineError
 from albertine.plan import activations, memory
@@ -50,18 +48,6 @@ HELD_BACK = {
         config=preset("albert-xxlarge-v1"), batch=4, length=512, precision="float32", checkpointing=True
     ),
 }
-
-
-def _load(name: str) -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tracing = _load("memory_forecast")
 
 
 @pytest.mark.parametrize("job", HELD_BACK.values(), ids=HELD_BACK)

@@ -163,7 +163,7 @@ def test_spiece_model(content: bytes, match: str, tmp_path: Path) -> None:
     ("name", "content", "match"),
     [
         ("vocab.txt", b"", "empty vocabulary"),
-        ("vocab.txt", b"[PAD]\n\xff\n", "byte 6 is not UTF-8"),
+        ("vocab.txt", b"[PAD]\n\xff\n", "line 2 .* is not UTF-8"),
         ("vocab.txt", b"[PAD]\ncat\n", r"unk token '\[UNK\]' is not"),
         ("vocab.txt", b"[UNK]\n[SEP]\n", r"cls token"),
         ("dict.txt", b"", "empty dictionary"),

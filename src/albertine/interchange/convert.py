@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -48,7 +48,7 @@ def convert(
     target: Path,
     *,
     to: Format = "huggingface",
-    tokenizer: Path | None = None,
+    tokenizer: Path | Literal[False] | None = None,
     overwrite: bool = False,
     parity: bool = True,
     overrides: Mapping[str, Any] | None = None,
@@ -101,8 +101,10 @@ def compare_bytes(checkpoint: Checkpoint, work: Path) -> Parity:
     return Parity("the tensors read back", {"bytes": Gap(0.0 if same else float("inf"), 0.0)})
 
 
-def load_tokenizer(checkpoint: Checkpoint, given: Path | None = None) -> Tokenizer | None:
-    """The tokenizer given, or the one that lies with the checkpoint, if its ids fit the vocabulary."""
+def load_tokenizer(checkpoint: Checkpoint, given: Path | Literal[False] | None = None) -> Tokenizer | None:
+    """The tokenizer given, or the one that lies with the checkpoint, if its ids fit the vocabulary; False: none."""
+    if given is False:
+        return None
     path = given or checkpoint.tokenizer
     if path is None or (given is None and path.is_dir() and not Tokenizer.lies_in(path)):
         return None
@@ -112,4 +114,7 @@ def load_tokenizer(checkpoint: Checkpoint, given: Path | None = None) -> Tokeniz
             f"{path}: {tokenizer.vocab_size} tokens, but the encoder's vocabulary has "
             f"{checkpoint.config.vocab_size} rows; name the right one with --tokenizer"
         )
+    if tokenizer.vocab_size < checkpoint.config.vocab_size:
+        rows = checkpoint.config.vocab_size
+        tokenizer.notes.append(f"the tokenizer has {tokenizer.vocab_size} tokens for the vocabulary's {rows} rows")
     return tokenizer

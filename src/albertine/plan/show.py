@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,37 +16,35 @@ Row = tuple[str, Callable[[Report], str]]
 
 _PARAMETERS: tuple[Row, ...] = (
     ("word table", lambda r: spaced(r.parameters.words)),
-    ("positions, segments, LayerNorms", lambda r: spaced(_small(r))),
+    ("positions, segments", lambda r: spaced(_small(r))),
     ("E→H map", lambda r: spaced(r.parameters.projection)),
     ("attention", lambda r: spaced(r.parameters.attention)),
     ("feed-forward", lambda r: spaced(r.parameters.ffn)),
     ("pooler", lambda r: spaced(r.parameters.pooler)),
     ("[bold]backbone[/]", lambda r: f"[bold]{spaced(r.parameters.backbone)}[/]"),
     ("  without pooler", lambda r: spaced(r.parameters.without_pooler)),
-    ("  with heads: masked words, pairs", lambda r: spaced(r.parameters.with_heads)),
+    ("  with both heads", lambda r: spaced(r.parameters.with_heads)),
 )
 _WORK: tuple[Row, ...] = (
     ("forward", lambda r: scale(r.flops.forward)),
-    (
-        "  attention maps, scores",
-        lambda r: f"{scale(r.flops.attention_maps)}, {scale(r.flops.attention_scores)}",
-    ),
+    ("  attention maps", lambda r: scale(r.flops.attention_maps)),
+    ("  attention scores", lambda r: scale(r.flops.attention_scores)),
     ("  feed-forward", lambda r: scale(r.flops.ffn)),
     ("  masked-word head", lambda r: scale(r.flops.mlm_head)),
     ("backward", lambda r: scale(r.flops.backward)),
-    ("training step, the whole batch", lambda r: scale(_step(r))),
+    ("step, whole batch", lambda r: scale(_step(r))),
 )
 _TRAINING: tuple[Row, ...] = (
-    ("weights, gradients", lambda r: f"{gib(r.training.weights)}, {gib(r.training.gradients)}"),
-    ("optimiser state", lambda r: f"{r.job.optimiser}: {gib(r.training.optimiser)}"),
-    ("weights cast for products", lambda r: gib(r.training.copies)),
+    ("weights", lambda r: gib(r.training.weights)),
+    ("gradients", lambda r: gib(r.training.gradients)),
+    ("optimiser state", lambda r: gib(r.training.optimiser)),
+    ("weights cast", lambda r: gib(r.training.copies)),
     ("activations", lambda r: gib(r.plain.activations)),
-    ("activations, checkpointed", lambda r: gib(r.checkpointed.activations)),
-    ("[bold]peak[/]", lambda r: f"[bold]{gib(r.plain.peak)}[/] ({r.plain.peak_at})"),
-    (
-        "[bold]peak, checkpointed[/]",
-        lambda r: f"[bold]{gib(r.checkpointed.peak)}[/] ({r.checkpointed.peak_at})",
-    ),
+    ("  checkpointed", lambda r: gib(r.checkpointed.activations)),
+    ("[bold]peak[/]", lambda r: f"[bold]{gib(r.plain.peak)}[/]"),
+    ("  reached at", lambda r: r.plain.peak_at),
+    ("[bold]peak, checkpointed[/]", lambda r: f"[bold]{gib(r.checkpointed.peak)}[/]"),
+    ("  reached at", lambda r: r.checkpointed.peak_at),
 )
 _INFERENCE: tuple[Row, ...] = (
     ("activations", lambda r: gib(r.inference.activations)),
@@ -59,19 +58,20 @@ def show(console: Console, reports: Sequence[Report]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     for each in reports:
-        table.add_column(escape(each.name), justify="right")
+        table.add_column(escape(Path(each.name).name), justify="right")
     parts = (
         ("Parameters", _PARAMETERS),
-        ("FLOPs per token (sharing saves none)", _WORK),
-        (f"Bytes to train {job.batch} × {job.length}, {job.precision}", _TRAINING),
-        (f"Bytes to encode {job.batch} × {job.length}, {job.precision}", _INFERENCE),
+        ("FLOPs per token", _WORK),
+        ("Bytes to train", _TRAINING),
+        ("Bytes to encode", _INFERENCE),
     )
     for title, rows in parts:
         table.add_row(f"[cyan]{title}[/]")
         for label, value in rows:
             table.add_row(f"  {label}", *(value(each) for each in reports))
     console.print(table)
-    console.print("[dim]Eager layers, full sequences, fused attention; the CUDA context comes on top.[/]")
+    said = f"{job.batch} × {job.length} tokens, {job.precision}, {job.optimiser}, eager layers, fused attention"
+    console.print(f"[dim]{said}; the CUDA context comes on top. Sharing saves no FLOPs.[/]")
 
 
 def show_presets(console: Console, reports: Sequence[Report]) -> None:

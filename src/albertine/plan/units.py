@@ -18,7 +18,7 @@ def scale(amount: float) -> str:
 
 def gib(count: float) -> str:
     """`21.5 GiB`: powers of 1024, as accelerators are sold."""
-    for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    for factor, unit in ((2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if count >= factor:
             return f"{_three(count / factor)} {unit}"
     return f"{count:.0f} B"

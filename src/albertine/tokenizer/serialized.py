@@ -52,7 +52,11 @@ def read_serialized(path: Path, settings: Settings, *, trust: bool) -> Parts:
     unk = getattr(backend.model, "unk_token", None)
     if not vocab or (unk is not None and unk not in vocab):
         raise AlbertineError(f"{path}: its vocabulary is empty, or lacks its unknown token {unk!r}")
-    rule = settings.digit_comma_penalty is not None and settings.digit_comma_rule is not False
+    # An ALBERT folder of transformers has both files; the original applies the rule, transformers 5 dropped it.
+    original = kind == "unigram" and (path.parent / "spiece.model").is_file()
+    rule = (settings.digit_comma_penalty is not None or original) and settings.digit_comma_rule is not False
+    if rule and settings.digit_comma_penalty is None:
+        notes.append("a comma after a digit is split off, as the original tokenizer does (transformers 5 does not)")
     required = (*settings.names, *(["unk"] if rule else []))
     names = present({**_usual_names(vocab), **settings.names}, vocab, required, str(path))
     return Parts(

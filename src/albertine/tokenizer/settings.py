@@ -11,6 +11,8 @@ from albertine.files import read_json
 from albertine.tokenizer.batch import Side
 
 ROLES = ("pad", "unk", "cls", "sep", "mask")
+# Classes whose vocabularies look like BERT's or RoBERTa's, but which cut words by other means first.
+_UNSUPPORTED = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer", "HerbertTokenizer")
 _ENDLESS = 10**9  # transformers writes 10^30 for "no limit"
 
 
@@ -35,6 +37,8 @@ def read_settings(folder: Path) -> Settings:
     config = read_json(config_path) if config_path.is_file() else {}
     special = read_json(map_path) if map_path.is_file() else {}
     names = {**_names(config, config_path), **_names(special, map_path)}
+    if config.get("tokenizer_class") in _UNSUPPORTED:
+        raise AlbertineError(f"{config_path}: {config['tokenizer_class']} is not supported")
     side = config.get("padding_side")
     if side not in (None, "left", "right"):
         raise AlbertineError(f"{config_path}: padding_side has to be left or right, not {str(side)[:40]!r}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from tokenizers import Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
+from albertine.errors import AlbertineError
 from albertine.files import read_bytes
 from albertine.tokenizer.fairseq import NAMES as FAIRSEQ_NAMES
 from albertine.tokenizer.fairseq import read_dict
@@ -25,6 +26,7 @@ def read_fairseq(path: Path, settings: Settings) -> Parts:
     """`dict.txt` alone: symbols stand between spaces, or side by side where all are single characters."""
     vocab = read_dict(path)
     names = present({**FAIRSEQ_NAMES, **settings.names}, vocab, ("unk", "cls", "sep"), str(path))
+    _refuse_pieces(path, [symbol for symbol in vocab if symbol not in FAIRSEQ_NAMES.values()])
     single = all(len(symbol) == 1 for symbol in vocab if symbol not in FAIRSEQ_NAMES.values())
     parts = _parts(path, vocab, names, settings, "roberta", _ONE_CHARACTER if single else None)
     parts.originals = {"dict.txt": read_bytes(path)}
@@ -33,6 +35,14 @@ def read_fairseq(path: Path, settings: Settings) -> Parts:
         *absent_notes(names),
     ]
     return parts
+
+
+def _refuse_pieces(path: Path, symbols: list[str]) -> None:
+    """Dictionaries over another tokenizer's pieces say nothing without that tokenizer."""
+    if sum(symbol.isdecimal() for symbol in symbols) > len(symbols) / 2 and len(symbols) > 1000:
+        raise AlbertineError(f"{path}: its symbols are GPT-2's ids; put encoder.json and vocab.bpe beside it")
+    if any(symbol.startswith("▁") for symbol in symbols):
+        raise AlbertineError(f"{path}: its symbols are SentencePiece's pieces; that tokenizer is not supported yet")
 
 
 def read_pattern(path: Path, pattern: str, settings: Settings) -> Parts:
