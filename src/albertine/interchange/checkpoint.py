@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,8 +51,12 @@ def assemble(foreign: Mapping[str, Lazy], names: Mapping[str, Slot]) -> dict[str
     for ours, parts in pieces.items():
         if None in parts:
             found[ours] = parts[None]
-        elif len(parts) == 3:
-            found[ours] = stacked([parts[index] for index in (0, 1, 2)])
+            continue
+        for index, called in enumerate(("query", "key", "value")):
+            if index not in parts:
+                beside = next(iter(parts.values())).origin
+                raise AlbertineError(f"{beside}: the {called} that belongs beside it is missing")
+        found[ours] = stacked([parts[index] for index in (0, 1, 2)])
     return found
 
 
@@ -76,9 +81,27 @@ def _check_shape(lazy: Lazy, shape: Shape, config_file: str) -> None:
 
 
 def _foreign(ours: str, names: Mapping[str, Slot]) -> str:
-    """What the missing tensor is called in the file, or its parts when several make one of ours."""
+    """What the missing tensor is called in the file: by the table of names, or like its siblings."""
     called = [name for name, slot in names.items() if slot.ours == ours]
-    return f"tensor {called[0]}" if called else f"the tensor for {ours}"
+    return f"tensor {called[0]}" if called else f"tensor {_like_its_siblings(ours, names) or ours}"
+
+
+def _like_its_siblings(ours: str, names: Mapping[str, Slot]) -> str | None:
+    """The same tensor of another layer, renumbered; else the other half of the same module."""
+    kind, numbers = _BLOCK.sub(".N.", ours), _BLOCK.findall(ours)
+    for name, slot in names.items():
+        if numbers and _BLOCK.sub(".N.", slot.ours) == kind:
+            there = _BLOCK.findall(slot.ours)[0]
+            return re.sub(rf"(layer_|layers\.){there}\b", rf"\g<1>{numbers[0]}", name)
+    module, leaf = ours.rsplit(".", 1)
+    for name, slot in names.items():
+        if slot.ours == f"{module}.{_HALVES[leaf]}":
+            return re.sub(r"\w+$", lambda tail: _HALVES.get(tail[0], tail[0]), name)
+    return None
+
+
+_BLOCK = re.compile(r"\.(\d+)\.")
+_HALVES = {"weight": "bias", "bias": "weight", "kernel": "bias", "gamma": "beta", "beta": "gamma"}
 
 
 def build(checkpoint: Checkpoint, dtype: torch.dtype | None = None) -> Model:
