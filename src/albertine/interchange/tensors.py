@@ -25,6 +25,7 @@ class Lazy:
     shape: Shape
     dtype: torch.dtype
     read: Callable[[], Tensor]
+    pieces: tuple[Lazy, ...] = ()  # what it was stacked from, which a writer may want apart again
 
     def transposed(self) -> Lazy:
         """TensorFlow's kernels are input × output; ours are output × input."""
@@ -34,6 +35,8 @@ class Lazy:
 
     def part(self, index: int, parts: int) -> Lazy:
         """The index-th of equal slices along the first dimension."""
+        if len(self.pieces) == parts:
+            return self.pieces[index]
         size = self.shape[0] // parts
         shape = (size, *self.shape[1:])
         return Lazy(self.origin, shape, self.dtype, lambda: self.read()[index * size : (index + 1) * size])
@@ -52,13 +55,17 @@ def stacked(parts: Sequence[Lazy]) -> Lazy:
     """Parts one below the other, such as queries, keys and values in one matrix."""
     first = parts[0]
     for other in parts[1:]:
-        if other.shape[1:] != first.shape[1:] or other.dtype != first.dtype:
+        if other.shape != first.shape or other.dtype != first.dtype:
             raise AlbertineError(
                 f"{other.origin}: {list(other.shape)} {other.dtype} does not fit beside "
                 f"{first.origin}: {list(first.shape)} {first.dtype}"
             )
     shape = (sum(part.shape[0] for part in parts), *first.shape[1:])
-    return Lazy(first.origin, shape, first.dtype, lambda: torch.cat([part.read() for part in parts]))
+
+    def read() -> Tensor:
+        return torch.cat([part.read() for part in parts])
+
+    return Lazy(first.origin, shape, first.dtype, read, tuple(parts))
 
 
 def product(left: Lazy, right: Lazy) -> Lazy:
