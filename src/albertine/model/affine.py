@@ -1,6 +1,6 @@
 """x·Wᵀ + b, the way round that the machine likes better.
 
-With few rows on a CPU, MKL multiplies W·xᵀ up to 1.6 times as fast as x·Wᵀ in float32: the same product,
+With few rows on a CPU, MKL multiplies W·xᵀ up to 1.5 times as fast as x·Wᵀ in float32: the same product,
 its long side first (benchmarks/affine_cpu.py; one sentence of 16 to 128 tokens is such a case). Beyond a
 few hundred rows the two are equal, and in bfloat16 another library is at work.
 
