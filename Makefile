@@ -25,7 +25,7 @@ test-slow: $(VENV)/dev
 check: $(VENV)/dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/dev
 	$(BIN)/python benchmarks/forward_cpu.py
