@@ -86,6 +86,14 @@ def test_texts_that_are_cut_are_counted(minilm: Encoder) -> None:
         minilm.encode(["short", "word " * 60], max_length=16)
 
 
+def test_a_text_of_another_world_is_said_even_where_unknown_is_row_0(tmp_path: Path) -> None:
+    words = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
+    (tmp_path / "vocab.txt").write_text("\n".join(words) + "\n")
+    encoder = Encoder(random_model({**BERT, "pad_id": 1}), Tokenizer.load(tmp_path / "vocab.txt"))
+    with pytest.warns(UserWarning, match="4 of 6 tokens are unknown"):
+        encoder.encode(["utterly different text", "the cat elsewhere"])
+
+
 def test_one_text_gives_one_vector(minilm: Encoder) -> None:
     assert np.array_equal(minilm.encode(TEXTS[0]), minilm.encode(TEXTS[:1])[0])
 

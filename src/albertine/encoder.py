@@ -65,8 +65,9 @@ def load(
         tokenizer = load_tokenizer(checkpoint, Path(tokenizer))
     elif tokenizer is None:
         tokenizer = load_tokenizer(checkpoint)
+    model = build(checkpoint, dtype)
     try:
-        model = build(checkpoint, dtype).to(device)
+        model = model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise AlbertineError(f"the model cannot be placed on {device}: {str(error).splitlines()[0]}") from error
     return Encoder(model, tokenizer or None, pooling=checkpoint.pooling, source=checkpoint.source)
@@ -114,7 +115,7 @@ class Encoder:
         if mask_id is None or self.model.mlm is None:
             raise AlbertineError("this encoder has no masked-word head, or its tokenizer no mask token")
         ids = self.tokenizer.encode(text.replace("[MASK]", self._token(mask_id)))
-        self._warn_of_unknown([ids])
+        _warn_of_unknown(*self._unknown(np.array(ids)))
         asked = [place for place, id_ in enumerate(ids) if id_ == mask_id]
         if not asked:
             raise AlbertineError(f"nothing to fill in: write [MASK] where a word is wanted, in {text[:60]!r}")
@@ -133,14 +134,12 @@ class Encoder:
         """The token with this id; rows of the table beyond the tokenizer's have no name."""
         return self.tokenizer.token(id_) or f"[row {id_}]"
 
-    def _warn_of_unknown(self, rows: Sequence[Sequence[int]]) -> None:
-        """A vocabulary that does not know half of the text is probably another text's."""
-        unknown, total = 0, 0
-        for ids in rows:
-            inner = [id_ for id_ in ids if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
-            unknown, total = unknown + inner.count(self.tokenizer.unk_id or -1), total + len(inner)
-        if 2 * unknown > total:
-            warnings.warn(f"{unknown} of {total} tokens are unknown to this tokenizer", stacklevel=3)
+    def _unknown(self, ids: NDArray[np.int64]) -> tuple[int, int]:
+        """How many tokens the vocabulary does not know, and how many there are beside the special ones."""
+        t = self.tokenizer
+        return int((ids == t.unk_id).sum()), int(
+            (~np.isin(ids, [x for x in (t.cls_id, t.sep_id) if x is not None])).sum()
+        )
 
     def encode(
         self,
@@ -161,16 +160,16 @@ class Encoder:
         limit = min(max_length or how.max_length or self.config.max_positions, self.config.max_positions)
         vectors = np.zeros((len(texts), self.config.hidden_size), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # alike lengths: little padding
-        cut, seen = 0, list[list[int]]()
+        cut = unknown = total = 0
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             given = [texts[index].lower() if how.lower_case else texts[index] for index in chosen]
             batch = self.tokenizer.batch(given, max_length=limit)
             cut += batch.truncated
-            seen += [row[real].tolist() for row, real in zip(batch.ids_BT, batch.real_BT, strict=True)]
+            unknown, total = np.add((unknown, total), self._unknown(batch.ids_BT[batch.real_BT])).tolist()
             ids, real, segments = (torch.from_numpy(x) for x in (batch.ids_BT, batch.real_BT, batch.segments_BT))
             vectors[chosen] = self._pooled(ids, real, segments, pooling or how.mode)
-        self._warn_of_unknown(seen)
+        _warn_of_unknown(unknown, total)
         if cut:
             warnings.warn(f"{cut} of {len(texts)} texts were cut at {limit} tokens", stacklevel=2)
         if how.normalize if normalize is None else normalize:
@@ -196,6 +195,12 @@ class Encoder:
         checkpoint.pooling, checkpoint.source = self.pooling, self.source
         write_folder(checkpoint, Path(folder), tokenizer=self._tokenizer, to=to, overwrite=overwrite)
         return Path(folder)
+
+
+def _warn_of_unknown(unknown: int, total: int) -> None:
+    """A vocabulary that does not know half of the text is probably another text's."""
+    if 2 * unknown > total:
+        warnings.warn(f"{unknown} of {total} tokens are unknown to this tokenizer", stacklevel=3)
 
 
 def _checked(texts: Sequence[str], pooling: str | None, batch_size: int, max_length: int | None) -> list[str]:
