@@ -85,7 +85,8 @@ def ends_in_digit_comma(piece: str) -> bool:
 def penalise_digit_commas(vocab: list[list[Any]]) -> None:
     """Make pieces that end in a digit and a comma too dear to use: nearly the rule, inside the model.
 
-    Stock libraries know no rule after segmentation; so they agree on all but some lines in 10 000 (benchmarks/tokenizer_parity.py).
+    Stock libraries know no rule after segmentation; so they agree on all but some lines in 10 000
+    (benchmarks/tokenizer_parity.py).
     """
     for entry in vocab:
         if ends_in_digit_comma(entry[0]):
